@@ -164,6 +164,7 @@ async def test_a_sound_tool_stands(sandbox: Sandbox) -> None:
     assert not await episodes_beaten(assemble(built_of(SOUND)), sandbox, ALL_EPISODES)
 
 
+@pytest.mark.claim("P49")
 async def test_the_tool_that_was_beaten_is_mended_by_the_transcript(sandbox: Sandbox) -> None:
     mender = Mender(a_tool(SOUND, solves=2))
     built = built_of(SOUND, WEAK["a table dump on a wildcard"])
@@ -176,6 +177,7 @@ async def test_the_tool_that_was_beaten_is_mended_by_the_transcript(sandbox: San
     assert len(mender.asked) == 1
 
 
+@pytest.mark.claim("P49")
 async def test_what_stays_weak_is_dropped_with_its_transcript_and_counted(sandbox: Sandbox) -> None:
     weak = WEAK["a table dump on a wildcard"]
     attacking = stage(ScriptedHacker(), Mender(a_tool(weak)), sandbox)

@@ -160,9 +160,13 @@ async def test_what_is_never_mended_is_rejected_for_what_the_acceptance_said_fir
 
 
 async def test_a_repair_that_solves_less_or_does_not_run_is_told_so_and_never_taken() -> None:
-    less = {**repaired(pair().tools[0], {"a": "Elm Gate"}), "calls": []}
-    broken = {**less, "calls": repaired(pair().tools[0], {})["calls"], "code": "def"}
-    answers = [less, broken]
+    less: dict[str, Any] = {**repaired(pair().tools[0], {"a": "Elm Gate"}), "calls": []}
+    broken: dict[str, Any] = {
+        **less,
+        "calls": repaired(pair().tools[0], {})["calls"],
+        "code": "def",
+    }
+    answers: list[dict[str, Any]] = [less, broken]
 
     def in_turn(_: str, sample: int) -> dict[str, Any]:
         return answers[sample % 2]

@@ -12,7 +12,11 @@ from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.pipeline import Item, ItemStatus, Made, Rejected, run_pipeline
 from astra_mcp.synthesis.environments.questions.instance import Instance, QualityVote
 from astra_mcp.synthesis.environments.questions.necessity import ToolNecessity
-from astra_mcp.synthesis.environments.questions.quality import QualityJudge, quality_scores
+from astra_mcp.synthesis.environments.questions.quality import (
+    PercentileCut,
+    QualityJudge,
+    quality_scores,
+)
 
 from pipeline_fakes import FakeItemStore
 from scripted_synthesis import ScriptedAsks, instance, sub
@@ -139,6 +143,20 @@ async def test_what_is_below_the_threshold_is_rejected_with_its_scores_and_reaso
     assert refused.reason == "low_quality"
     assert "SA 0.67" in refused.detail
     assert "SA: 2: it does not; TC: it does not" in refused.detail
+
+
+@pytest.mark.claim("P40")
+@pytest.mark.parametrize(
+    ("percentile", "kept"), [(0, "1234"), (25, "1234"), (26, "234"), (75, "34"), (100, "4")]
+)
+async def test_a_percentile_leaves_out_what_is_below_it_and_keeps_the_value_itself(
+    percentile: float, kept: str
+) -> None:
+    qualities = {"2": 0.5, "4": 1.0, "3": 0.75, "1": 0.25}
+    scored = {id: CHAIN.model_copy(update={"scores": {"QS": q}}) for id, q in qualities.items()}
+    cut = PercentileCut.of([*scored.values()], percentile)
+    made = {id: await cut.run(Item(id=id, value=found)) for id, found in scored.items()}
+    assert {id for id, outcome in made.items() if isinstance(outcome, Made)} == {*kept}
 
 
 async def test_each_vote_is_a_call_of_its_own_and_all_are_kept() -> None:

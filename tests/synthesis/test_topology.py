@@ -206,6 +206,7 @@ async def test_a_domain_is_one_of_the_labels_however_it_is_spelled() -> None:
     assert other.reason == "unknown_domain"
 
 
+@pytest.mark.claim("P50")
 @pytest.mark.parametrize(("reason", "subs", "more"), FAULTS)
 async def test_a_control_run_lets_all_through_and_notes_what_the_gate_would_refuse(
     reason: str, subs: tuple[dict[str, Any], ...], more: dict[str, Any]

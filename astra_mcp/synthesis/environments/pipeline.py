@@ -2,19 +2,15 @@
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.judgement import Judgement
 from astra_mcp.pipeline import (
     Given,
-    Item,
     ItemStatus,
     ItemStore,
-    Made,
     Progress,
-    Rejected,
     Settled,
     StageLimits,
     StoredItem,
@@ -24,7 +20,7 @@ from astra_mcp.pipeline import (
 )
 from astra_mcp.pipeline.attempt import Stage
 from astra_mcp.sandbox.protocol import Sandbox
-from astra_mcp.synthesis.environments.asking import Asks, stage_version
+from astra_mcp.synthesis.environments.asking import Asks
 from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.attacking import Attacking, Hacker
 from astra_mcp.synthesis.environments.building.judging import Judging
@@ -38,7 +34,7 @@ from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.questions.gating import TopologyGate
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.synthesis.environments.questions.necessity import ToolNecessity
-from astra_mcp.synthesis.environments.questions.quality import QualityJudge
+from astra_mcp.synthesis.environments.questions.quality import PercentileCut, QualityJudge
 from astra_mcp.synthesis.environments.questions.source import Source
 from astra_mcp.synthesis.environments.questions.topology import Wanted
 
@@ -50,7 +46,6 @@ _TURN_SECONDS = 14400.0
 _WINDOW = 4
 """Sources under way before the first is decided, for each that is worked on at once."""
 _MAX_WORKERS = 4096
-_HUNDRED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +163,8 @@ async def synthesize(
         await play([*asking, *building], order.feed(sources), listen)
     else:
         await play(asking, order.feed(sources), listen)
-        cut = _PercentileCut(_percentile_of(scored.values(), recipe.percentile))
         items = [scored[id] for id in sorted(scored)]
+        cut = PercentileCut.of([Instance.model_validate(i.value) for i in items], recipe.percentile)
         await play([cut, *building], items, listen_on)
     return tally.table()
 
@@ -207,30 +202,3 @@ def _building_stages(recipe: Recipe, parts: Parts) -> list[Stage[Any, Any]]:
             Attacking(parts.hacker, generator, parts.sandbox, accepting, recipe.num_attacks)
         )
     return [*stages, Publishing(parts.publisher, parts.place)]
-
-
-@dataclass(frozen=True, slots=True)
-class _PercentileCut:
-    """Leaves instances out whose quality is below that of most."""
-
-    least: float
-    name = "percentile"
-    takes = Instance
-
-    @property
-    def version(self) -> str:
-        return stage_version(least=self.least)
-
-    async def run(self, item: Item[Instance]) -> Made[Instance] | Rejected:
-        score = item.value.scores["QS"]
-        if score < self.least:
-            return Rejected("below_percentile", f"QS {score:.3f}, below {self.least:.3f}")
-        return Made.of(item)
-
-
-def _percentile_of(items: Iterable[StoredItem], percentile: float) -> float:
-    """The least score of the share that stays; nearest rank."""
-    scores = sorted(Instance.model_validate(item.value).scores["QS"] for item in items)
-    if not scores:
-        return 0.0
-    return scores[max(0, ceil(percentile / _HUNDRED * len(scores)) - 1)]

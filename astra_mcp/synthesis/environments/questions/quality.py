@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from math import ceil
 from statistics import fmean
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,7 +19,7 @@ from astra_mcp.synthesis.environments.asking import Asks, ask, incomplete, stage
 from astra_mcp.synthesis.environments.questions.instance import Formula, Instance, QualityVote
 from astra_mcp.types import JsonObject
 
-__all__ = ["QualityJudge", "quality_scores"]
+__all__ = ["PercentileCut", "QualityJudge", "quality_scores"]
 
 _BY_SUB_QUESTION = {"DC": "dependencies", "SA": "atomicity", "SR": "sequence"}
 """Dimensions that are means over all sub-questions, and their prompts: eq. (15), (17), (19)."""
@@ -25,6 +27,7 @@ _OF_THE_WHOLE = {"TC": "completeness"}
 """Eq. (20)."""
 _DERIVATION = "derivation"
 _MAX_AT_ONCE = 16
+_HUNDRED = 100
 
 
 class _Verdict(BaseModel):
@@ -126,3 +129,37 @@ def _document(instance: Instance) -> JsonObject:
             for sub in instance.sub_questions
         ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileCut:
+    """Leaves instances out whose quality is below that of most of a run."""
+
+    least: float
+    """The lowest QS that stays."""
+    name = "percentile"
+    takes = Instance
+
+    @classmethod
+    def of(cls, instances: Sequence[Instance], percentile: float) -> Self:
+        """Cut at a percentile of their QS, by nearest rank: the value itself stays.
+
+        Args:
+            instances: All of the run.
+            percentile: From 0, which leaves out none, to 100.
+        """
+        scores = sorted(instance.scores["QS"] for instance in instances)
+        rank = ceil(percentile / _HUNDRED * len(scores))
+        return cls(scores[max(0, rank - 1)] if scores else 0.0)
+
+    @property
+    def version(self) -> str:
+        """Of the cut-off, which other instances may move."""
+        return stage_version(least=self.least)
+
+    async def run(self, item: Item[Instance]) -> Made[Instance] | Rejected:
+        """Compare one."""
+        score = item.value.scores["QS"]
+        if score < self.least:
+            return Rejected("below_percentile", f"QS {score:.3f}, below {self.least:.3f}")
+        return Made.of(item)
