@@ -4,10 +4,10 @@ This process writes a line for each bundle to one of them, and reads a line with
 this one does, however that comes to be, since their input ends then.
 """
 
+import os
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from os import cpu_count
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Self, cast
 
 import anyio
@@ -27,6 +27,7 @@ _ANSWER_SECONDS = 3600.0
 """Deadline of one bundle; the acceptance ends each of its questions long before."""
 _END_SECONDS = 10.0
 _MAX_LINE = 64 << 20
+_CHUNK = 1 << 16
 _WAITING = 4
 """Lines that are read ahead in a process, which is how it hears while it works that its input ended."""
 _IO_ERRORS = (OSError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError)
@@ -54,7 +55,7 @@ class Verifiers:
         self._start = start
         self._opened = opened
         self._idle: list[_Verifier] = []
-        self._places = anyio.CapacityLimiter(cpu_count() or 1)
+        self._places = anyio.CapacityLimiter(os.cpu_count() or 1)
 
     async def verify(self, bundle: Bundle) -> Verdict:
         """Run the acceptance on a bundle, once a process is free.
@@ -123,7 +124,7 @@ class _Verifier:
             ) from error
 
     async def _send(self, line: FrozenModel) -> None:
-        await self._to.send(line.model_dump_json().encode() + b"\n")
+        await self._to.send(line.model_dump_json(by_alias=True).encode() + b"\n")
 
     def kill(self) -> None:
         """End it at once."""
@@ -142,17 +143,32 @@ class _Verifier:
 
 async def _serve() -> None:
     """Be one of the processes, until the input ends."""
-    lines = anyio.wrap_file(sys.stdin.buffer)
-    start = _Start.model_validate_json(await lines.readline())
-    given, taken = anyio.create_memory_object_stream[bytes](_WAITING)
-    async with (
-        open_sandbox(start.limits, unsandboxed=start.unsandboxed) as sandbox,
-        anyio.create_task_group() as group,
-    ):
-        group.start_soon(_work, taken, sandbox)
-        async for line in lines:
-            await given.send(line)
-        group.cancel_scope.cancel()
+    async with aclosing(_lines(sys.stdin.fileno())) as lines:
+        start = _Start.model_validate_json(await anext(lines))
+        given, taken = anyio.create_memory_object_stream[bytes](_WAITING)
+        async with (
+            open_sandbox(start.limits, unsandboxed=start.unsandboxed) as sandbox,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(_work, taken, sandbox)
+            async for line in lines:
+                await given.send(line)
+            group.cancel_scope.cancel()
+
+
+async def _lines(descriptor: int) -> AsyncGenerator[bytes]:
+    """Read whole lines; no thread waits for them, so that a failure elsewhere ends the wait."""
+    parts = list[bytes]()
+    while True:
+        await anyio.wait_readable(descriptor)
+        read = os.read(descriptor, _CHUNK)
+        if not read:
+            return
+        *ended, rest = read.split(b"\n")
+        for end in ended:
+            yield b"".join([*parts, end])
+            parts.clear()
+        parts.append(rest)
 
 
 async def _work(lines: ObjectReceiveStream[bytes], sandbox: Sandbox) -> None:
