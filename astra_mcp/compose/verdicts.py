@@ -11,10 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from astra_mcp.compose.bundles import open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
-from astra_mcp.compose.verifiers import open_verifiers
 from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
 from astra_mcp.environments.acceptance.verdict import FailedCheck, Verdict
 from astra_mcp.environments.bundle import Bundle
+from astra_mcp.environments.verifiers import open_verifiers
 from astra_mcp.sandbox import SandboxReport
 from astra_mcp.synthesis.environments.publication import Acceptance
 

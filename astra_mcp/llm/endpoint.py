@@ -1,4 +1,4 @@
-"""The one way to an endpoint: slots, deadline, retries, budget, cost, and failures that hold no key.
+"""The one way to an endpoint: turns, deadline, retries, budget, cost, and failures that hold no key.
 
 Retries are the ``openai`` client's own: connections that fail or break, attempts that take too long, 408,
 409, 429 and 5xx, after 0.5 s, doubled up to 8 s, less up to a quarter by chance. ``Retry-After``
@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from astra_mcp.errors import ConfigError, ModelError, ModelFault
 from astra_mcp.llm.clients import Connections, open_connections
 from astra_mcp.llm.config import EndpointConfig, Prices, Role
+from astra_mcp.llm.turns import Turns
 from astra_mcp.llm.usage import Budget, Usage, note_usage
 from astra_mcp.types import JsonObject
 
@@ -49,7 +50,7 @@ class Endpoint:
         self._config = config
         self._connections = connections
         self._budget = budget
-        self._slots = anyio.CapacityLimiter(config.max_concurrency)
+        self._turns = Turns(config.max_concurrency)
 
     async def post(self, path: str, body: JsonObject) -> JsonObject:
         """Make one call, and count what it took whether it succeeds, fails or is cancelled.
@@ -62,7 +63,7 @@ class Endpoint:
             BudgetSpentError: The call was not made.
             ModelError: No JSON object came, after retries.
         """
-        async with self._slots:
+        async with self._turns.turn():
             if self._budget is not None:
                 self._budget.begin()
             begun = perf_counter()

@@ -24,6 +24,7 @@ from typing import Any, Self, TypeVarTuple, cast
 import anyio
 
 from astra_mcp.errors import PipelineError
+from astra_mcp.llm.turns import ranked
 from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.pipeline.attempt import (
     Stage,
@@ -143,8 +144,11 @@ async def run_pipeline(
         closing.enter_context(run.scope)
         async with anyio.create_task_group() as group:
             group.start_soon(run.guard, run.feed, items, belts[0])
-            for stage, (before, behind) in zip(stages, pairwise(belts), strict=True):
-                station = _StageWorkers(stage, own.get(stage.name, shared), before, behind)
+            for rank, (stage, (before, behind)) in enumerate(
+                zip(stages, pairwise(belts), strict=True)
+            ):
+                limits_of = own.get(stage.name, shared)
+                station = _StageWorkers(stage, rank, limits_of, before, behind)
                 group.start_soon(run.operate, station)
             group.start_soon(_empty, belts[-1])
     if run.mistake is not None:
@@ -157,6 +161,8 @@ class _StageWorkers:
     """A stage at its place."""
 
     stage: Stage[Any, Any]
+    rank: int
+    """Its place: calls of models of later stages come first, so that what was begun is ended."""
     limits: StageLimits
     before: _StageQueue
     behind: _StageQueue
@@ -238,7 +244,7 @@ class _Run:
         """Work on an item and save what became of it; nothing can come between the two."""
         stage = station.stage
         self._tell(Begun(stage.name, item.id))
-        with metered() as meter:
+        with metered() as meter, ranked(station.rank):
             try:
                 result = await attempt(stage, item, seconds=station.limits.item_seconds)
                 self._is_spent = self._is_spent or is_budget_spent(result)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.compose.bundles import find_bundles
-from astra_mcp.compose.verifiers import open_verifiers
 from astra_mcp.environments.acceptance import verify_bundle
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
 from astra_mcp.environments.loading import load_bundle
+from astra_mcp.environments.verifiers import open_verifiers
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox import Sandbox, SandboxLimits
 from servers.bundled import bundled_folder
@@ -21,7 +21,7 @@ def verifiers_running() -> set[int]:
     """The processes of this one in which the acceptance runs."""
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     commands = {int(pid): Path(f"/proc/{pid}/cmdline").read_text() for pid in children}
-    return {pid for pid, command in commands.items() if "compose.verifiers" in command}
+    return {pid for pid, command in commands.items() if "environments.verifiers" in command}
 
 
 async def test_another_process_says_the_same_and_a_killed_one_is_replaced(

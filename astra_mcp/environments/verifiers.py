@@ -14,7 +14,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, ObjectReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from astra_mcp.environments.acceptance import Verdict, verify_bundle
+from astra_mcp.environments.acceptance.verdict import Verdict
+from astra_mcp.environments.acceptance.verification import verify_bundle
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
@@ -22,7 +23,7 @@ from astra_mcp.types import FrozenModel
 
 __all__ = ["Verifiers", "open_verifiers"]
 
-_COMMAND = (sys.executable, "-P", "-m", "astra_mcp.compose.verifiers")
+_COMMAND = (sys.executable, "-P", "-m", "astra_mcp.environments.verifiers")
 _ANSWER_SECONDS = 3600.0
 """Deadline of one bundle; the acceptance ends each of its questions long before."""
 _END_SECONDS = 10.0
