@@ -1,4 +1,4 @@
-"""Whose turn it is at an endpoint: of the calls that wait, that of the work that is furthest along."""
+"""Whose turn it is at an endpoint: of the calls that wait, that of the work that was begun first."""
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,7 +15,7 @@ _rank: ContextVar[int] = ContextVar("rank", default=0)
 
 @contextmanager
 def ranked(rank: int) -> Generator[None]:
-    """Give calls of models in the block, and in the tasks that it starts, their turn before lower ranks."""
+    """Give calls of models in the block, and in the tasks that it starts, their turn before higher ranks."""
     token = _rank.set(rank)
     try:
         yield
@@ -46,7 +46,7 @@ class Turns:
 
     async def _wait(self) -> None:
         given = anyio.Event()
-        entry = (-_rank.get(), next(self._numbers), given)
+        entry = (_rank.get(), next(self._numbers), given)
         heappush(self._waiting, entry)
         try:
             await given.wait()

@@ -144,11 +144,8 @@ async def run_pipeline(
         closing.enter_context(run.scope)
         async with anyio.create_task_group() as group:
             group.start_soon(run.guard, run.feed, items, belts[0])
-            for rank, (stage, (before, behind)) in enumerate(
-                zip(stages, pairwise(belts), strict=True)
-            ):
-                limits_of = own.get(stage.name, shared)
-                station = _StageWorkers(stage, rank, limits_of, before, behind)
+            for stage, (before, behind) in zip(stages, pairwise(belts), strict=True):
+                station = _StageWorkers(stage, own.get(stage.name, shared), before, behind)
                 group.start_soon(run.operate, station)
             group.start_soon(_empty, belts[-1])
     if run.mistake is not None:
@@ -161,8 +158,6 @@ class _StageWorkers:
     """A stage at its place."""
 
     stage: Stage[Any, Any]
-    rank: int
-    """Its place: calls of models of later stages come first, so that what was begun is ended."""
     limits: StageLimits
     before: _StageQueue
     behind: _StageQueue
@@ -182,6 +177,8 @@ class _Run:
         self._store = store
         self._hear = hear
         self._is_spent = False
+        self._ranks: dict[str, int] = {}
+        """By item, the place of what it was made of in the source: what was begun first is ended first."""
         self.scope = anyio.CancelScope()
         self.tally = Tally(stages)
         self.mistake: Exception | None = None
@@ -201,6 +198,7 @@ class _Run:
         async with aclosing(_each(items)) as each:
             async for item in each:
                 belt.claim([item])
+                self._ranks[item.id] = len(self._ranks)
                 self._tell(Given(item.id))
                 await belt.give([item])
         belt.end()
@@ -214,7 +212,9 @@ class _Run:
 
     async def _work(self, station: _StageWorkers) -> None:
         async for item in station.before:
-            await station.behind.give(await self._settle(station, item))
+            outputs = await self._settle(station, item)
+            self._ranks.update(dict.fromkeys((o.id for o in outputs), self._ranks[item.id]))
+            await station.behind.give(outputs)
 
     async def _settle(self, station: _StageWorkers, item: StoredItem) -> tuple[StoredItem, ...]:
         """Find out what becomes of an item: from the store, else by work, where work may still begin.
@@ -244,7 +244,7 @@ class _Run:
         """Work on an item and save what became of it; nothing can come between the two."""
         stage = station.stage
         self._tell(Begun(stage.name, item.id))
-        with metered() as meter, ranked(station.rank):
+        with metered() as meter, ranked(self._ranks[item.id]):
             try:
                 result = await attempt(stage, item, seconds=station.limits.item_seconds)
                 self._is_spent = self._is_spent or is_budget_spent(result)

@@ -7,7 +7,7 @@ from anyio.lowlevel import checkpoint
 from astra_mcp.llm.turns import Turns, ranked
 
 
-async def test_of_those_that_wait_the_highest_rank_comes_first_and_then_who_came_first() -> None:
+async def test_of_those_that_wait_the_lowest_rank_comes_first_and_then_who_came_first() -> None:
     turns, began = Turns(1), list[str]()
 
     async def call(name: str, rank: int) -> None:
@@ -17,7 +17,7 @@ async def test_of_those_that_wait_the_highest_rank_comes_first_and_then_who_came
                 await checkpoint()
 
     async with anyio.create_task_group() as group, turns.turn():
-        for name, rank in (("a", 0), ("b", 2), ("c", 1), ("d", 2)):
+        for name, rank in (("a", 2), ("b", 0), ("c", 1), ("d", 0)):
             group.start_soon(call, name, rank)
         await anyio.wait_all_tasks_blocked()
         assert began == []

@@ -14,6 +14,7 @@ from astra_mcp.errors import (
     PipelineError,
     SandboxLostError,
 )
+from astra_mcp.llm.turns import Turns
 from astra_mcp.llm.usage import Usage, note_usage
 from astra_mcp.pipeline import (
     Begun,
@@ -50,6 +51,25 @@ async def run_one(
     """Run a pipeline of the one stage ``a``."""
     limit = StageLimits.model_validate(limits)
     return await run_pipeline("r", [ScriptedStage("a", work)], source, store, limits=limit)
+
+
+async def test_calls_that_wait_for_an_endpoint_come_in_the_order_in_which_their_items_were_begun() -> (
+    None
+):
+    turns, called = Turns(1), list[str]()
+
+    def calling(word: str) -> Work:
+        async def call(item_: StoredItem) -> Made[JsonObject] | Rejected:
+            async with turns.turn():
+                called.append(f"{word} {item_.id}")
+                await anyio.wait_all_tasks_blocked()
+            return Made.of(item(f"{item_.id}/1"))
+
+        return call
+
+    stages = [ScriptedStage("a", calling("a")), ScriptedStage("b", calling("b"))]
+    await run_pipeline("r", stages, items(3), FakeItemStore())
+    assert called == ["a i0", "a i1", "b i0/1", "b i1/1", "a i2", "b i2/1"]
 
 
 async def test_items_go_through_all_stages_and_the_table_adds_up() -> None:
