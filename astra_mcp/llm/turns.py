@@ -8,7 +8,10 @@ from itertools import count
 
 import anyio
 
-__all__ = ["Turns", "ranked"]
+__all__ = ["SOON", "Turns", "ranked"]
+
+SOON = -1
+"""Before the ranks of all items: of single calls at the begin, so that at the end enough is left to do at once."""
 
 _rank: ContextVar[int] = ContextVar("rank", default=0)
 
