@@ -11,7 +11,7 @@ import anyio
 __all__ = ["SOON", "Turns", "ranked"]
 
 SOON = -1
-"""Before the ranks of all items: of single calls at the begin, so that at the end enough is left to do at once."""
+"""Before all items' ranks: of single calls at the begin, so that enough is left to do at once at the end."""
 
 _rank: ContextVar[int] = ContextVar("rank", default=0)
 
