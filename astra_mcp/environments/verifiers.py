@@ -1,4 +1,4 @@
-"""Processes in which the acceptance runs, one for each core: its own work would keep everything else waiting.
+"""Processes in which the acceptance runs, since its own work would keep everything else of a run waiting.
 
 This process writes a line for each bundle to one of them, and reads a line with its verdict. They end when
 this one does, however that comes to be, since their input ends then.
@@ -27,6 +27,8 @@ _COMMAND = (sys.executable, "-P", "-m", "astra_mcp.environments.verifiers")
 _ANSWER_SECONDS = 3600.0
 """Deadline of one bundle; the acceptance ends each of its questions long before."""
 _END_SECONDS = 10.0
+_PER_CORE = 2
+"""Each waits for its sandbox about as long as it works."""
 _MAX_LINE = 64 << 20
 _CHUNK = 1 << 16
 _WAITING = 4
@@ -56,7 +58,7 @@ class Verifiers:
         self._start = start
         self._opened = opened
         self._idle: list[_Verifier] = []
-        self._places = anyio.CapacityLimiter(os.cpu_count() or 1)
+        self._places = anyio.CapacityLimiter(_PER_CORE * (os.cpu_count() or 1))
 
     async def verify(self, bundle: Bundle) -> Verdict:
         """Run the acceptance on a bundle, once a process is free.

@@ -8,10 +8,7 @@ from itertools import count
 
 import anyio
 
-__all__ = ["SOON", "Turns", "ranked"]
-
-SOON = -1
-"""Before all items' ranks: of single calls at the begin, so that enough is left to do at once at the end."""
+__all__ = ["Turns", "ranked"]
 
 _rank: ContextVar[int] = ContextVar("rank", default=0)
 

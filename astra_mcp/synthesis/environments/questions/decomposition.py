@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
-from astra_mcp.llm.turns import SOON, ranked
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
 from astra_mcp.synthesis.environments.questions.instance import Drafts, Instance
@@ -39,21 +38,20 @@ class Decomposition:
         """Ask for the instances of one source."""
         source = item.value
         least, most = self.wanted.hops
-        with ranked(SOON):
-            drafts = await ask(
-                self.model,
-                "decompose",
-                Drafts,
-                count=self.num_samples,
-                language=_LANGUAGES[source.language],
-                types=", ".join(self.wanted.types),
-                least=least,
-                most=most,
-                labels=", ".join(Domain),
-                domain=source.domain or "any",
-                corpus=source.corpus,
-                question=source.question,
-            )
+        drafts = await ask(
+            self.model,
+            "decompose",
+            Drafts,
+            count=self.num_samples,
+            language=_LANGUAGES[source.language],
+            types=", ".join(self.wanted.types),
+            least=least,
+            most=most,
+            labels=", ".join(Domain),
+            domain=source.domain or "any",
+            corpus=source.corpus,
+            question=source.question,
+        )
         if not drafts.instances:
             return Rejected("nothing_written", "the model wrote no instance of this source")
         return Made.of(

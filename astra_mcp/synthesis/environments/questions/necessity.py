@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from astra_mcp.llm.turns import SOON, ranked
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.environments.asking import Asks, ask, incomplete, stage_version
 from astra_mcp.synthesis.environments.questions.instance import Instance
@@ -69,8 +68,7 @@ class ToolNecessity:
                 for s in instance.sub_questions
             ],
         }
-        with ranked(SOON):
-            answer = await ask(self.model, "necessity", _Needs, document=document)
+        answer = await ask(self.model, "necessity", _Needs, document=document)
         needs = {step.id: step.needs_tool for step in answer.steps}
         missing = [sub.id for sub in instance.sub_questions if sub.id not in needs]
         if missing:
