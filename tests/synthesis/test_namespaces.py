@@ -125,6 +125,14 @@ def test_joined_modules_behave_as_each_alone(parts: list[tuple[str, str]]) -> No
 
 
 CLASHES = {
+    "a name that only the other module has": (
+        "_ROWS = [1]\ndef first():\n    return _ROWS[0]\n",
+        "def second():\n    try:\n        return first(), _ROWS\n    except NameError:\n        pass\n",
+    ),
+    "a global that is bound in a function alone": (
+        "def first():\n    global _ROWS\n    _ROWS = [2]\n    return _ROWS\n",
+        "_ROWS = [1]\ndef second():\n    return _ROWS\n",
+    ),
     "one name for a module and its class": (
         "import datetime\ndef first():\n    return datetime.date(2026, 3, 1).year\n",
         "from datetime import datetime\ndef second():\n    return datetime(2026, 3, 1).month\n",

@@ -139,6 +139,7 @@ FAULTS: list[tuple[str, tuple[dict[str, Any], ...], dict[str, Any]]] = [
     ("answer_in_question", (sub(1, question="Is Elm Gate it?", answer="Elm Gate"), sub(2, 1)), {}),
     ("answer_in_question", (), {"main_question": "Which comes after CODE-111?"}),
     ("ungrounded_value", (sub(1, question="What of BK-20931?"), sub(2, 1)), {}),
+    ("ungrounded_value", (sub(1, question=f"What of {'7' * 5000}?"), sub(2, 1)), {}),
     (
         "ungrounded_value",
         (sub(1), sub(2, question="What of CODE-111?")),

@@ -83,6 +83,7 @@ async def test_a_run_cut_short_by_its_budget_ends_like_one_that_was_not_and_pays
 
 
 @pytest.mark.volume
+@pytest.mark.timeout(600)
 async def test_at_least_nine_of_ten_of_a_good_models_and_none_of_lazy_or_random_ones(
     tmp_path: Path,
 ) -> None:

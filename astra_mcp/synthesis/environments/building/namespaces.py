@@ -39,7 +39,7 @@ def joined_code(title: str, modules: Sequence[tuple[str, str]]) -> str:
     for tool, tree in trees:
         names = {
             name: _fresh(tool, name, taken)
-            for name in sorted({*_bound(tree)} & clashing)
+            for name in sorted(({*_bound(tree)} | _foreign(tree)) & clashing)
             if name != tool
         }
         changed: ast.Module = _Renaming(names).visit(tree)
@@ -67,10 +67,23 @@ def _clashing(trees: Sequence[tuple[str, ast.Module]]) -> set[str]:
     for tool, tree in trees:
         imported = {*_imported(tree)}
         own = [node for node in tree.body if not isinstance(node, _Import)]
-        owned = {name for node in own for name in _stored(node)}
+        owned = {name for node in own for name in _stored(node)} | _foreign(tree)
         for name, meaning in (*imported, *((name, f"of {tool}") for name in owned)):
             meanings.setdefault(name, set()).add(meaning)
     return {name for name, found in meanings.items() if len(found) > 1}
+
+
+def _foreign(tree: ast.Module) -> set[str]:
+    """The names that a module speaks of and binds at no place but by ``global``: nobody else's are meant."""
+    bound = {*_bound(tree), *dir(builtins)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                bound.add(name)
+            case _:
+                bound.update(_named(node))
+    declared = {name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names}
+    return ({*_spoken(tree)} - bound) | (declared - {*_bound(tree)})
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:

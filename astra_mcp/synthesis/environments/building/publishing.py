@@ -1,6 +1,7 @@
 """The last stage: what passed is published, whole or not at all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from secrets import token_hex
 
 from astra_mcp.pipeline import Item, Made
 from astra_mcp.synthesis.environments.building.assembly import assemble
@@ -26,13 +27,15 @@ class Publishing:
     publisher: Publisher
     place: str
     """Where to, so that another place is another outcome."""
+    opened: str = field(default_factory=lambda: token_hex(8))
+    """Another in each run, so that each looks whether what it published is still there."""
     name = "publish"
     takes = Built
 
     @property
     def version(self) -> str:
-        """Of the place."""
-        return self.place
+        """Of the place, as this run finds it."""
+        return f"{self.place} {self.opened}"
 
     async def run(self, item: Item[Built]) -> Made[Published]:
         """Publish one."""

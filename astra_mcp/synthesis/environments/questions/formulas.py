@@ -15,6 +15,8 @@ __all__ = ["derivation_fault"]
 
 _NUMBER = re.compile(r"[-\u2212]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[-\u2212]?\d+(?:\.\d+)?")
 _TOLERANCE = Decimal("0.005")
+_MAX_TOLD = 100
+"""Characters of a number in a message."""
 """Of an average that is told with two decimal places."""
 
 
@@ -50,9 +52,8 @@ def _number_fault(formula: Formula, taken: Sequence[str], answer: str) -> str | 
     result = _result(formula, numbers, len(taken))
     if any(abs(told - result) <= _TOLERANCE for told in _numbers(answer)):
         return None
-    return (
-        f"the {formula} is {result.normalize():f}, which the final answer {answer!r} does not state"
-    )
+    told = f"{result.normalize():f}"[:_MAX_TOLD]
+    return f"the {formula} is {told}, which the final answer {answer!r} does not state"
 
 
 def _result(formula: Formula, numbers: Sequence[Decimal], count: int) -> Decimal:

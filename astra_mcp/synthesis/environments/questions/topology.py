@@ -28,6 +28,8 @@ _VALUE = re.compile(r"[A-Za-z]*[-_/.]?\d[\w./:-]*\w|\d+", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 """What a date is as a token, however it is written."""
 _SHORT = 1
+_DIGITS = 18
+"""A longer number has no other spellings."""
 """A single digit counts, ranks and numbers steps; it stands for no record."""
 
 
@@ -151,7 +153,9 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
     for sub in draft.sub_questions:
         told = {*tokenize(draft.main_question), *_answers_below(sub, subs)}
         for value in _values(sub.question):
-            spelled = spellings(int(value) if value.isdecimal() else value)
+            spelled = spellings(
+                int(value) if value.isdecimal() and len(value) <= _DIGITS else value
+            )
             is_told = any(told.issuperset(tokenize(each)) for each in spelled)
             if len(value) > _SHORT and not is_told:
                 detail = (
