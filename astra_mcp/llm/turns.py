@@ -1,4 +1,4 @@
-"""Whose turn it is at an endpoint: of the calls that wait, that of the work that was begun first."""
+"""Whose turn it is at an endpoint: of the calls that wait, the one of the lowest rank."""
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager

@@ -50,6 +50,8 @@ from astra_mcp.pipeline.yield_table import Tally, YieldTable
 __all__ = ["run_pipeline"]
 
 Args = TypeVarTuple("Args")
+_HEAD_START = 16
+"""Items that come before an item for each stage behind it: the last would else go their way alone."""
 STORE_SECONDS = 30.0
 """Deadline of one look into the store, and of one save, for which a cancelled run waits."""
 
@@ -178,7 +180,7 @@ class _Run:
         self._hear = hear
         self._is_spent = False
         self._ranks: dict[str, int] = {}
-        """By item, the place of what it was made of in the source: what was begun first is ended first."""
+        """By item, the place of what it was made of in the source, and a head start for each stage behind."""
         self.scope = anyio.CancelScope()
         self.tally = Tally(stages)
         self.mistake: Exception | None = None
@@ -213,7 +215,8 @@ class _Run:
     async def _work(self, station: _StageWorkers) -> None:
         async for item in station.before:
             outputs = await self._settle(station, item)
-            self._ranks.update(dict.fromkeys((o.id for o in outputs), self._ranks[item.id]))
+            rank = self._ranks[item.id] + _HEAD_START
+            self._ranks.update(dict.fromkeys((o.id for o in outputs), rank))
             await station.behind.give(outputs)
 
     async def _settle(self, station: _StageWorkers, item: StoredItem) -> tuple[StoredItem, ...]:

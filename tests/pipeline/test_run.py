@@ -53,7 +53,7 @@ async def run_one(
     return await run_pipeline("r", [ScriptedStage("a", work)], source, store, limits=limit)
 
 
-async def test_calls_that_wait_for_an_endpoint_come_in_the_order_in_which_their_items_were_begun() -> (
+async def test_an_item_whose_call_waits_gives_way_to_sixteen_later_ones_for_each_stage_behind_it() -> (
     None
 ):
     turns, called = Turns(1), list[str]()
@@ -68,8 +68,10 @@ async def test_calls_that_wait_for_an_endpoint_come_in_the_order_in_which_their_
         return call
 
     stages = [ScriptedStage("a", calling("a")), ScriptedStage("b", calling("b"))]
-    await run_pipeline("r", stages, items(3), FakeItemStore())
-    assert called == ["a i0", "a i1", "b i0/1", "b i1/1", "a i2", "b i2/1"]
+    await run_pipeline("r", stages, items(40), FakeItemStore(), limits=StageLimits(concurrency=40))
+    firsts = [f"a i{n}" for n in range(16)]
+    pairs = [pair for n in range(16, 40) for pair in (f"a i{n}", f"b i{n - 16}/1")]
+    assert called == firsts + pairs + [f"b i{n}/1" for n in range(24, 40)]
 
 
 async def test_items_go_through_all_stages_and_the_table_adds_up() -> None:
