@@ -1,8 +1,10 @@
 """How a pipeline looks to people: a bar for each stage while it runs, a table of its yield at the end."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from itertools import pairwise
+
+import anyio
 
 from astra_mcp.pipeline import (
     Begun,
@@ -16,9 +18,11 @@ from astra_mcp.pipeline import (
 )
 from astra_mcp.report.console import Printer, out, say
 from astra_mcp.report.shown import Progress as Bars
-from astra_mcp.report.shown import Table, TaskID, Words, number, whole
+from astra_mcp.report.shown import Table, TaskID, TimeRemainingColumn, Words, number, whole
 
 __all__ = ["ShownPipeline", "print_yield", "show_pipeline"]
+
+_PAUSE_SECONDS = 30.0
 
 
 @contextmanager
@@ -32,15 +36,18 @@ def show_pipeline(
         total: Items of the source, where that is known beforehand.
         printer: Draws the bars.
     """
-    with printer.bars(Words("losses")) as drawn:
-        yield ShownPipeline(drawn, stages, total)
+    with printer.bars(Words("losses"), TimeRemainingColumn(compact=True)) as drawn:
+        yield ShownPipeline(drawn, stages, total, printer)
 
 
 class ShownPipeline:
     """Hears a run and draws it; made by :func:`show_pipeline`."""
 
-    def __init__(self, bars: Bars, stages: Sequence[str], total: int | None) -> None:
+    def __init__(
+        self, bars: Bars, stages: Sequence[str], total: int | None, printer: Printer
+    ) -> None:
         self._bars = bars
+        self._printer = printer
         self._tally = Tally(stages)
         self._first = stages[0]
         self._next = dict(pairwise(stages))
@@ -53,6 +60,22 @@ class ShownPipeline:
     def table(self) -> YieldTable:
         """The yield so far; also of a run that was cancelled."""
         return self._tally.table()
+
+    @asynccontextmanager
+    async def telling(self) -> AsyncGenerator[None]:
+        """Where nobody looks at bars, write a line now and then while the block runs."""
+        async with anyio.create_task_group() as group:
+            if self._bars.disable:
+                group.start_soon(self._tell_now_and_then)
+            yield
+            group.cancel_scope.cancel()
+
+    async def _tell_now_and_then(self) -> None:
+        while True:
+            await anyio.sleep(_PAUSE_SECONDS)
+            rows = [row for row in self.table.stages if row.received]
+            done = ", ".join(f"{row.stage} {row.num_settled} of {row.received}" for row in rows)
+            self._printer.print(f"{self.table.seconds:.0f} s: {done}")
 
     def hear(self, event: Progress) -> None:
         """Take an event of the run."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Protocol
 
 from astra_mcp.compose.settings import Settings
@@ -304,6 +305,20 @@ class BundlePublisher:
     def __init__(self, folder: Path) -> None:
         """Publish under a folder, which is made when the first bundle comes."""
         self._folder = folder
+
+    def prepare(self) -> None:
+        """Make the folder, and find out before long work whether bundles can be written there.
+
+        Raises:
+            ConfigError: They cannot.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=self._folder).close()
+        except OSError as error:
+            raise ConfigError(
+                f"{self._folder} cannot be written: {error.strerror}; choose another folder"
+            ) from None
 
     def holds(self, bundle: Bundle, split: str | None) -> bool:
         """Whether the files of the bundle are there as they would be written."""

@@ -1,8 +1,10 @@
 """Synthesis of environments with a model: what its stages work with, put together."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import fcntl
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +14,7 @@ from astra_mcp.compose.verdicts import versioned_acceptance
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.asking import judge_bundle
 from astra_mcp.environments.judging.judgement import Judgement
+from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
@@ -80,12 +83,15 @@ async def run_synthesis(
         hear: Told every step.
 
     Raises:
-        ConfigError: A model is not configured, or a bundle cannot be written.
+        ConfigError: A model is not configured, a bundle cannot be written, or another process works on the
+            run.
         RegistryError: The registry cannot be opened.
         SandboxUnavailableError: This machine cannot isolate tool code.
     """
     from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to load
 
+    publisher = BundlePublisher(folder)
+    publisher.prepare()
     async with (
         open_database(settings.registry_url) as database,
         open_bundle_sandbox(settings, ()) as sandbox,
@@ -116,8 +122,24 @@ async def run_synthesis(
                 sandbox=sandbox,
                 acceptance=acceptance,
                 acceptance_version=version,
-                publisher=BundlePublisher(folder),
+                publisher=publisher,
                 place=str(folder),
             )
             store = DatabaseItemStore(database)
-            return await synthesize(run, sources, recipe, parts, store, hear=hear)
+            with _alone(settings.home, run):
+                return await synthesize(run, sources, recipe, parts, store, hear=hear)
+
+
+@contextmanager
+def _alone(home: Path, run: str) -> Generator[None]:
+    """Hold a run for this process while the block lasts: two would count each other's items."""
+    folder = home / "runs"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (folder / f"{sha256(run.encode()).hexdigest()[:16]}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"another process works on the run {run!r}: wait until it ends, or name another with --run"
+            ) from None
+        yield

@@ -120,7 +120,7 @@ class Endpoint:
                 return _FAULTS.get(status, other), text
             case openai.APIConnectionError():
                 cause = f" ({error.__cause__})" if error.__cause__ is not None else ""
-                return ModelFault.UNREACHABLE, f"no connection to {error.request.url.host}{cause}"
+                return ModelFault.UNREACHABLE, f"no connection to {_place(error)}{cause}"
             case _:
                 return ModelFault.REFUSED, str(error)
 
@@ -153,6 +153,12 @@ def _note_retries(last: httpx2.Request) -> None:
     retries = int(last.headers.get("x-stainless-retry-count", "0"))
     if retries:
         note_usage(Usage(retries=retries))
+
+
+def _place(error: openai.APIConnectionError) -> str:
+    """The host, with its port where the address says one."""
+    url = error.request.url
+    return url.host if url.port is None else f"{url.host}:{url.port}"
 
 
 class _Tokens(BaseModel):

@@ -11,11 +11,19 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import anyio
 from pydantic import BaseModel, Field, ValidationError
 
-from astra_mcp.errors import AstraError, BudgetSpentError, ConfigError, ModelError, PipelineError
+from astra_mcp.errors import (
+    AstraError,
+    BudgetSpentError,
+    ConfigError,
+    ModelError,
+    ModelFault,
+    PipelineError,
+)
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline.item import Item, ItemStatus, Outcome, StoredItem
 from astra_mcp.types import FrozenModel, JsonObject, canonical_json
 
+_LOST = {f"model_{fault}" for fault in (ModelFault.DENIED, ModelFault.UNREACHABLE)}
 ValueT = TypeVar("ValueT")
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 
@@ -30,6 +38,7 @@ __all__ = [
     "attempt",
     "input_hash",
     "is_budget_spent",
+    "is_model_lost",
     "outcome_of",
 ]
 
@@ -158,6 +167,11 @@ async def attempt(
 def is_budget_spent(result: Made[Any] | Rejected | Failed) -> bool:
     """True where an attempt ended because the budget is spent."""
     return isinstance(result, Failed) and result.reason == BUDGET
+
+
+def is_model_lost(result: Made[Any] | Rejected | Failed) -> bool:
+    """True where an attempt ended because the model's endpoint is not there, or takes no call."""
+    return isinstance(result, Failed) and result.reason in _LOST
 
 
 def outcome_of(

@@ -116,10 +116,12 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """The budget is spent, so a stage did not begin an item that came to it."""
+    """The budget is spent, or the model gives nothing, so a stage did not begin an item that came to it."""
 
     stage: str
     item: str
+    reason: str = ""
+    """Why, for people."""
 
 
 Progress = Given | Begun | Settled | Interrupted | NotBegun

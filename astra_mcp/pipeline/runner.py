@@ -5,6 +5,7 @@ the next stage has taken them all, so a later stage is never kept from its work 
 comes out while others have not begun, and what is held at once depends on the concurrency alone.
 """
 
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -27,11 +28,15 @@ from astra_mcp.errors import PipelineError
 from astra_mcp.llm.turns import ranked
 from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.pipeline.attempt import (
+    Failed,
+    Made,
+    Rejected,
     Stage,
     StageLimits,
     attempt,
     input_hash,
     is_budget_spent,
+    is_model_lost,
     outcome_of,
 )
 from astra_mcp.pipeline.item import (
@@ -41,6 +46,7 @@ from astra_mcp.pipeline.item import (
     ItemStatus,
     ItemStore,
     NotBegun,
+    Outcome,
     Progress,
     Settled,
     StoredItem,
@@ -52,6 +58,8 @@ __all__ = ["run_pipeline"]
 Args = TypeVarTuple("Args")
 _HEAD_START = 16
 """Items that come before an item for each stage behind it: the last would else go their way alone."""
+_MAX_LOST = 16
+"""Items of a stage that fail in a row because its model takes no call, before none is begun any more."""
 STORE_SECONDS = 30.0
 """Deadline of one look into the store, and of one save, for which a cancelled run waits."""
 
@@ -116,8 +124,9 @@ async def run_pipeline(
     """Take every item through the stages, and go on where an earlier run of this name stopped.
 
     What is finished or rejected is taken from the store and not computed again, unless its input is another
-    one now; what failed is tried again, once. When the budget is spent no further item is begun, those in
-    work come to their end, and what earlier runs made still flows. A cancelled run keeps every outcome
+    one now; what failed is tried again, once. When the budget is spent, or the model of a
+    stage takes no call at all, no further item is begun, those in work come to their end, and what earlier
+    runs made still flows. A cancelled run keeps every outcome
     that it had: a save under way is completed first.
 
     Args:
@@ -178,7 +187,10 @@ class _Run:
         self._name = name
         self._store = store
         self._hear = hear
-        self._is_spent = False
+        self._why_none = ""
+        """Why no further item is begun; empty where items are."""
+        self._lost: Counter[str] = Counter()
+        """By stage, how many items failed one after another because its model takes no call."""
         self._ranks: dict[str, int] = {}
         """By item, the place of what it was made of in the source, and a head start for each stage behind."""
         self.scope = anyio.CancelScope()
@@ -236,8 +248,8 @@ class _Run:
                 self._tell(Settled(stage.name, earlier, Usage(), is_recalled=True))
                 return earlier.outputs
             before = earlier.usage
-        if self._is_spent:
-            self._tell(NotBegun(stage.name, item.id))
+        if self._why_none:
+            self._tell(NotBegun(stage.name, item.id, self._why_none))
             return ()
         return await self._begin(station, item, digest, before)
 
@@ -250,8 +262,8 @@ class _Run:
         with metered() as meter, ranked(self._ranks[item.id]):
             try:
                 result = await attempt(stage, item, seconds=station.limits.item_seconds)
-                self._is_spent = self._is_spent or is_budget_spent(result)
                 outcome = outcome_of(item, digest, result, before + meter.usage)
+                self._why_none = self._why_none or self._reason_to_stop(stage.name, result, outcome)
                 station.behind.claim(outcome.outputs)
                 with self._answering_store(shield=True):
                     await self._store.save(self._name, stage.name, outcome)
@@ -260,6 +272,18 @@ class _Run:
                 raise
         self._tell(Settled(stage.name, outcome, meter.usage, is_recalled=False))
         return outcome.outputs
+
+    def _reason_to_stop(
+        self, stage: str, result: Made[Any] | Rejected | Failed, outcome: Outcome
+    ) -> str:
+        """Say why nothing further should begin after an attempt; empty where there is no reason."""
+        if is_budget_spent(result):
+            return outcome.detail
+        if is_model_lost(result):
+            self._lost[stage] += 1
+        elif outcome.usage.calls:
+            self._lost[stage] = 0
+        return outcome.detail if self._lost[stage] >= _MAX_LOST else ""
 
     @contextmanager
     def _answering_store(self, *, shield: bool) -> Generator[None]:

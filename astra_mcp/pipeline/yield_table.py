@@ -185,8 +185,8 @@ class Tally:
                 row.usage += usage
             case Settled():
                 self._settle(event)
-            case NotBegun():
-                pass  # received, and neither running nor settled
+            case NotBegun(reason=reason):  # received, and neither running nor settled
+                self._stopped = self._stopped or reason
 
     def _settle(self, event: Settled) -> None:
         row, outcome = self._rows[event.stage], event.outcome

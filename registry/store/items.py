@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from astra_mcp.errors import RegistryError
 from astra_mcp.pipeline import Outcome
 from registry.documents.texts import storable_key
 from registry.store.database import Database
@@ -27,11 +28,20 @@ class DatabaseItemStore:
         self._saving = SharedTransactions(database.write, _save)
 
     async def find(self, run: str, stage: str, item: str) -> Outcome | None:
-        """The outcome that was saved last, whatever its input was."""
-        found = await self._finding.ask(
-            (storable_key(run), storable_key(stage), storable_key(item))
-        )
-        return None if found is None else Outcome.model_validate(found)
+        """The outcome that was saved last, whatever its input was.
+
+        Raises:
+            RegistryError: The database failed, or what stands there is no outcome.
+        """
+        key = (storable_key(run), storable_key(stage), storable_key(item))
+        try:
+            found = await self._finding.ask(key)
+            return None if found is None else Outcome.model_validate(found)
+        except ValueError:
+            raise RegistryError(
+                f"what the registry keeps of the item {item!r} in the stage {stage!r} of the run {run!r} is"
+                " damaged: restore the registry, or name another run"
+            ) from None
 
     async def save(self, run: str, stage: str, outcome: Outcome) -> None:
         """Keep an outcome, with its outputs, in place of an earlier one.

@@ -16,6 +16,7 @@ def synth() -> None:
 
 @app.command("environments")
 def environments(  # noqa: PLR0913 - one parameter for each option
+    context: typer.Context,
     *,
     families: written.Families = None,
     sources: written.Sources = None,
@@ -61,36 +62,52 @@ def environments(  # noqa: PLR0913 - one parameter for each option
     same bytes.
     """
     # Nothing else is bound yet: these are all options, by their names.
-    _make(written.Given(**locals()))
+    options_by_name = {name: value for name, value in locals().items() if name != "context"}
+    _make(written.Given(**options_by_name), context)
 
 
-def _make(given: written.Given) -> None:
+def _make(given: written.Given, context: typer.Context) -> None:
     """Make them of families where those are named, else with a model; each loads what it needs."""
     if given.families is None:
         from astra_mcp.cli.synth.with_model import make_with_model  # noqa: PLC0415
 
-        _check_model(given)
+        _refuse(context, written.FAMILIES, "only --families knows it")
+        if given.demo:
+            _refuse_run(context)
         make_with_model(given)
     else:
         from astra_mcp.cli.synth.families import make_of_families  # noqa: PLC0415
 
-        _check_families(given)
+        _check_families(given, context)
         make_of_families(given)
 
 
-def _check_model(given: written.Given) -> None:
-    if not given.acceptance or given.splits or given.split_by or given.count:
-        words = "only --families knows --count, --split, --split-by and --no-acceptance"
-        raise typer.BadParameter(words, param_hint="--count, --split, --no-acceptance")
-
-
-def _check_families(given: written.Given) -> None:
-    if given.count is None or given.folder is None:
-        missing = "--count" if given.count is None else "--out"
-        raise typer.BadParameter("--families needs it", param_hint=missing)
+def _check_families(given: written.Given, context: typer.Context) -> None:
     named = (given.sources, given.demo, given.question, given.corpus, given.domain)
     if any(named):
         words = (
             "families need no source: leave --from, --domain, --corpus, --question and --demo out"
         )
         raise typer.BadParameter(words, param_hint="--families")
+    _refuse(context, written.MODEL, "families need no model, and do not know it")
+    if given.count is None or given.folder is None:
+        missing = "--count" if given.count is None else "--out"
+        raise typer.BadParameter("--families needs it", param_hint=missing)
+
+
+def _is_written(context: typer.Context, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _refuse_run(context: typer.Context) -> None:
+    if _is_written(context, "run"):
+        raise typer.BadParameter("the run of --demo has a name of its own", param_hint="--run")
+
+
+def _refuse(context: typer.Context, panel: str, why: str) -> None:
+    """Refuse options of a panel of the help: none is taken that does nothing."""
+    for parameter in context.command.params:
+        is_of_panel = getattr(parameter, "rich_help_panel", None) == panel
+        if is_of_panel and parameter.name and _is_written(context, parameter.name):
+            raise typer.BadParameter(why, param_hint=max(parameter.opts, key=len))

@@ -8,10 +8,10 @@ import typer
 
 from astra_mcp.synthesis.environments.families.generation import SplitBy
 
-__all__ = ["Given"]
+__all__ = ["FAMILIES", "MODEL", "Given"]
 
 _MAX_COUNT = 100_000
-_WHAT, _MODEL, _FAMILIES = "What to make them of", "With a model", "Of families"
+_WHAT, MODEL, FAMILIES = "What to make them of", "With a model", "Of families"
 
 Families = Annotated[
     str | None,
@@ -56,7 +56,9 @@ Folder = Annotated[
         "that `serve` publishes.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="The same gives the same bytes.")]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Decides all that is drawn; the same gives the same.")
+]
 Language = Annotated[
     str | None, typer.Option(help="en, zh, or both with a comma; by default that of a source.")
 ]
@@ -67,28 +69,28 @@ Hops = Annotated[str, typer.Option(help="How deep the longest chain of sub-tasks
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="Only the first so many sources.", rich_help_panel=_MODEL),
+    typer.Option(min=1, help="Only the first so many sources.", rich_help_panel=MODEL),
 ]
 Samples = Annotated[
-    int, typer.Option(min=1, max=8, help="Questions of each source.", rich_help_panel=_MODEL)
+    int, typer.Option(min=1, max=8, help="Questions of each source.", rich_help_panel=MODEL)
 ]
 StrictCorpus = Annotated[
     bool,
     typer.Option(
         "--strict-corpus",
         help="Refuse answers that the text does not tell.",
-        rich_help_panel=_MODEL,
+        rich_help_panel=MODEL,
     ),
 ]
 TopologyGate = Annotated[
     bool,
     typer.Option(
-        help="Without, what it would refuse goes on, for comparison.", rich_help_panel=_MODEL
+        help="Without, what it would refuse goes on, for comparison.", rich_help_panel=MODEL
     ),
 ]
 MinQuality = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Least quality score QS.", rich_help_panel=_MODEL),
+    typer.Option(min=0, max=1, help="Least quality score QS.", rich_help_panel=MODEL),
 ]
 Percentile = Annotated[
     float | None,
@@ -96,12 +98,12 @@ Percentile = Annotated[
         min=0,
         max=100,
         help="In place of --min-quality: of the scores of this run.",
-        rich_help_panel=_MODEL,
+        rich_help_panel=MODEL,
     ),
 ]
 Votes = Annotated[
     int,
-    typer.Option(min=1, max=15, help="On each score of quality.", rich_help_panel=_MODEL),
+    typer.Option(min=1, max=15, help="On each score of quality.", rich_help_panel=MODEL),
 ]
 JudgeVotes = Annotated[
     int,
@@ -109,7 +111,7 @@ JudgeVotes = Annotated[
         min=0,
         max=15,
         help="On what code cannot decide of an environment; 0 asks nothing.",
-        rich_help_panel=_MODEL,
+        rich_help_panel=MODEL,
     ),
 ]
 Attack = Annotated[
@@ -118,46 +120,46 @@ Attack = Annotated[
         min=0,
         max=32,
         help="Episodes in which a model tries to earn the reward without the question.",
-        rich_help_panel=_MODEL,
+        rich_help_panel=MODEL,
     ),
 ]
 Run = Annotated[
     str,
-    typer.Option(help="Name of the run, which goes on by it.", rich_help_panel=_MODEL),
+    typer.Option(help="Name of the run, which goes on by it.", rich_help_panel=MODEL),
 ]
 Concurrency = Annotated[
-    int, typer.Option(min=1, max=1024, help="Items in work at once.", rich_help_panel=_MODEL)
+    int, typer.Option(min=1, max=1024, help="Items in work at once.", rich_help_panel=MODEL)
 ]
 MaxCalls = Annotated[
-    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=_MODEL)
+    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=MODEL)
 ]
 MaxTokens = Annotated[
-    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=_MODEL)
+    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=MODEL)
 ]
 MaxCost = Annotated[
     float | None,
-    typer.Option(min=0, help="In the currency of the prices.", rich_help_panel=_MODEL),
+    typer.Option(min=0, help="In the currency of the prices.", rich_help_panel=MODEL),
 ]
 Report = Annotated[
     Path | None,
-    typer.Option(help="Write a page about the run to this file.", rich_help_panel=_MODEL),
+    typer.Option(help="Write a page about the run to this file.", rich_help_panel=MODEL),
 ]
 Count = Annotated[
-    int | None, typer.Option(min=1, max=_MAX_COUNT, help="How many.", rich_help_panel=_FAMILIES)
+    int | None, typer.Option(min=1, max=_MAX_COUNT, help="How many.", rich_help_panel=FAMILIES)
 ]
-SubTasks = Annotated[str, typer.Option(help="How many each has.", rich_help_panel=_FAMILIES)]
-Records = Annotated[str, typer.Option(help="Rows of the largest table.", rich_help_panel=_FAMILIES)]
+SubTasks = Annotated[str, typer.Option(help="How many each has.", rich_help_panel=FAMILIES)]
+Records = Annotated[str, typer.Option(help="Rows of the largest table.", rich_help_panel=FAMILIES)]
 NearMisses = Annotated[
     str,
     typer.Option(
         help="Records that differ from what is asked for in one mark.",
-        rich_help_panel=_FAMILIES,
+        rich_help_panel=FAMILIES,
     ),
 ]
 Options = Annotated[
     str,
     typer.Option(
-        help="Optional parameters beyond those that are needed.", rich_help_panel=_FAMILIES
+        help="Optional parameters beyond those that are needed.", rich_help_panel=FAMILIES
     ),
 ]
 Questions = Annotated[
@@ -166,7 +168,7 @@ Questions = Annotated[
         min=1,
         max=200,
         help="How many each is asked, where its family bears so many.",
-        rich_help_panel=_FAMILIES,
+        rich_help_panel=FAMILIES,
     ),
 ]
 Splits = Annotated[
@@ -174,18 +176,18 @@ Splits = Annotated[
     typer.Option(
         "--split",
         help="Hundredths by name: train=80,validation=10,test=10.",
-        rich_help_panel=_FAMILIES,
+        rich_help_panel=FAMILIES,
     ),
 ]
 DividedBy = Annotated[
     SplitBy | None,
-    typer.Option(help="What no two splits share; by default entity.", rich_help_panel=_FAMILIES),
+    typer.Option(help="What no two splits share; by default entity.", rich_help_panel=FAMILIES),
 ]
 Acceptance = Annotated[
     bool,
     typer.Option(
         help="Publish only what passes it; without, all are marked unverified.",
-        rich_help_panel=_FAMILIES,
+        rich_help_panel=FAMILIES,
     ),
 ]
 

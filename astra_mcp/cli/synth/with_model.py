@@ -1,12 +1,12 @@
 """Making environments with a model: the options, the run, and what is told of it."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
-from astra_mcp.cli.progress import print_yield, show_pipeline
+from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
 from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
 from astra_mcp.cli.synth.report import ReportedRun, report_of
@@ -34,59 +34,87 @@ _DEMO = "demo"
 _BY_HAND = "the demo: no model is asked, all of its completions were written by hand"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """What a run is made of, once all that a person wrote is understood."""
+
+    settings: Settings
+    recipe: Recipe
+    script: Script | None
+    sources: list[Source]
+    folder: Path
+    budget: Budget
+
+    @property
+    def stages(self) -> list[str]:
+        return stage_names(self.recipe)
+
+
 def make_with_model(given: Given) -> None:
     """Make environments of what is given; ends the command with 1 where something failed."""
     with report_errors():
-        recipe = _recipe(given)
-        settings = load_settings()
-        script = load_script() if given.demo else None
-        sources = _sources(given, script)
-        folder = user_path(given.folder or settings.made_environments).absolute()
-        if folder.exists() and not folder.is_dir():
-            raise ConfigError(f"{folder} is no folder: name another one with --out")
-        if given.report is not None:
-            require_writable(user_path(given.report))
-    budget = Budget(given.max_calls, given.max_cost, given.max_tokens)
-    statistics = RunStatistics(is_control=not recipe.has_gate)
-    if script is not None and not given.as_json:
-        out.print(_BY_HAND)
-    with show_pipeline(stage_names(recipe), total=len(sources)) as shown:
-
-        def hear(event: Progress) -> None:
-            shown.hear(event)
-            statistics.hear(event)
-
+        prepared = _prepare(given)
+    say.print(_BY_HAND if given.demo else _counted(prepared.sources))
+    statistics = RunStatistics(is_control=not prepared.recipe.has_gate)
+    ending = ExitCode.DONE
+    with show_pipeline(prepared.stages, total=len(prepared.sources)) as shown:
         try:
-            run_async(_run, settings, given, script, recipe, sources, budget, folder, hear)
-        finally:
-            run = ReportedRun(
+            run_async(_run, prepared, given.run, shown, statistics)
+        except typer.Exit as error:
+            ending = ExitCode(error.exit_code)
+    table = shown.table
+    if table.stages[0].received:
+        _tell(
+            ReportedRun(
                 name=_DEMO if given.demo else given.run,
-                table=shown.table,
+                table=table,
                 statistics=statistics,
                 is_demo=given.demo,
-            )
-            if given.report is not None:
-                _write_report(run, user_path(given.report))
-            _tell(run, folder, given)
-    if run.table.stopped or any(row.failed for row in run.table.stages):
-        raise typer.Exit(ExitCode.FAILED)
+            ),
+            prepared.folder,
+            given,
+        )
+    if ending is ExitCode.STOPPED:
+        say.print("stopped: what was finished is kept; run it again to go on")
+    if not ending and (table.stopped or table.num_failed):
+        ending = ExitCode.FAILED
+    raise typer.Exit(ending)
 
 
-async def _run(  # noqa: PLR0917 - what one run takes
-    settings: Settings,
-    given: Given,
-    script: Script | None,
-    recipe: Recipe,
-    sources: list[Source],
-    budget: Budget,
-    folder: Path,
-    hear: Callable[[Progress], None],
+def _prepare(given: Given) -> _Prepared:
+    recipe = _recipe(given)
+    settings = load_settings()
+    script = load_script() if given.demo else None
+    if given.report is not None:
+        require_writable(user_path(given.report))
+    return _Prepared(
+        settings=settings,
+        recipe=recipe,
+        script=script,
+        sources=_sources(given, script),
+        folder=user_path(given.folder or settings.made_environments).absolute(),
+        budget=Budget(given.max_calls, given.max_cost, given.max_tokens),
+    )
+
+
+async def _run(
+    prepared: _Prepared, run: str, shown: ShownPipeline, statistics: RunStatistics
 ) -> None:
+    def hear(event: Progress) -> None:
+        shown.hear(event)
+        statistics.hear(event)
+
+    script, settings = prepared.script, prepared.settings
     models = nullcontext(settings) if script is None else open_demo_models(settings, script)
-    run = given.run if script is None else _DEMO
-    async with models as settings_of_run:
+    async with models as settings_of_run, shown.telling():
         await run_synthesis(
-            settings_of_run, run, sources, recipe, budget=budget, folder=folder, hear=hear
+            settings_of_run,
+            run if script is None else _DEMO,
+            prepared.sources,
+            prepared.recipe,
+            budget=prepared.budget,
+            folder=prepared.folder,
+            hear=hear,
         )
 
 
@@ -149,6 +177,12 @@ def _sources(given: Given, script: Script | None) -> list[Source]:
     ]
 
 
+def _counted(sources: list[Source]) -> str:
+    """Say what a run begins with; sources without a text lead to answers that a model makes up."""
+    with_text = sum(bool(source.corpus) for source in sources)
+    return f"{len(sources)} sources, {with_text} of them with a text"
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
@@ -158,6 +192,8 @@ def _text(path: Path) -> str:
 
 def _tell(run: ReportedRun, folder: Path, given: Given) -> None:
     table = run.table
+    if given.report is not None:
+        _write_report(run, user_path(given.report))
     if given.as_json:
         by_hand: JsonObject = {"completions": "written by hand", "model": MODEL}
         told = table.as_json() | run.statistics.as_json()

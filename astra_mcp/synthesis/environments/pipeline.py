@@ -10,6 +10,7 @@ from astra_mcp.pipeline import (
     Given,
     ItemStatus,
     ItemStore,
+    NotBegun,
     Progress,
     Settled,
     StageLimits,
@@ -46,6 +47,9 @@ _TURN_SECONDS = 14400.0
 _WINDOW = 4
 """Sources under way before the first is decided, for each that is worked on at once."""
 _MAX_WORKERS = 4096
+_NOT_ALL_SCORED = (
+    "a percentile needs the scores of all, and some have none, since their work failed"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +114,8 @@ async def synthesize(
 ) -> YieldTable:
     """Make environments of sources; each moves on as soon as it is ready.
 
-    With a percentile there is one wait: nothing is built before all instances have their score.
+    With a percentile there is one wait: nothing is built before all instances have their score, and nothing
+    at all where one could not be scored, for its score might move the cut.
 
     Args:
         run: Name of the run, by which outcomes are found again.
@@ -164,6 +169,11 @@ async def synthesize(
     else:
         await play(asking, order.feed(sources), listen)
         items = [scored[id] for id in sorted(scored)]
+        table = tally.table()
+        if table.num_failed or table.stopped:
+            for item in items:
+                listen_on(NotBegun("percentile", item.id, table.stopped or _NOT_ALL_SCORED))
+            return tally.table()
         cut = PercentileCut.of([Instance.model_validate(i.value) for i in items], recipe.percentile)
         await play([cut, *building], items, listen_on)
     return tally.table()

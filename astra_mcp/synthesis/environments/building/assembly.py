@@ -19,6 +19,8 @@ from astra_mcp.types import JsonObject
 __all__ = ["assemble", "bundle_name", "single_bundle"]
 
 _CLOCK = "2026-03-02T09:00:00+00:00"
+_LICENSE = "as its source"
+"""Nobody but who gave the source can say more."""
 _MAX_SLUG, _NUM_DIGITS = 36, 8
 _MAX_TITLE, _MAX_SERVER_TEXT, _MAX_DESCRIPTION = 100, 100, 400
 _CODE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -98,6 +100,8 @@ def _bundle(
         "clock": _CLOCK,
         "provenance": {
             "source": "synthesized",
+            "authors": [instance.writer],
+            "license": _LICENSE,
             "notes": f"Written by {instance.writer} from the source {instance.source}.",
         },
     }

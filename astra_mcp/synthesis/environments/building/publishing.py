@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from secrets import token_hex
 
-from astra_mcp.pipeline import Item, Made
+from astra_mcp.errors import ConfigError
+from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.environments.building.assembly import assemble
 from astra_mcp.synthesis.environments.building.tool import Built
 from astra_mcp.synthesis.environments.publication import Publisher
@@ -37,10 +38,14 @@ class Publishing:
         """Of the place, as this run finds it."""
         return f"{self.place} {self.opened}"
 
-    async def run(self, item: Item[Built]) -> Made[Published]:
-        """Publish one."""
+    async def run(self, item: Item[Built]) -> Made[Published] | Rejected:
+        """Publish one; what has its name already, with other content, stays."""
         bundle = assemble(item.value)
-        if not self.publisher.holds(bundle, None):
+        try:
+            is_there = self.publisher.holds(bundle, None)
+        except ConfigError as error:
+            return Rejected("name_taken", str(error))
+        if not is_there:
             self.publisher.publish(bundle, None)
         published = Published(name=bundle.name, content_hash=bundle.content_hash, built=item.value)
         return Made.of(Item(id=item.id, value=published))

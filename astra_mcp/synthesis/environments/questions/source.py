@@ -18,7 +18,8 @@ from astra_mcp.types import FrozenModel, JsonObject, canonical_json
 __all__ = ["Source", "make_source", "read_sources"]
 
 _EMAIL = re.compile(
-    r"(?<![\w.+-])[\w.+-]+[@\uff20](?!example\.(?:com|net|org)(?!\.?[\w-]))[\w-]+(?:\.[\w-]+)+"
+    r"(?:\"[^\"\s@]*(?: [^\"\s@]+)*\"|(?<![\w.+'!#$%&*/=?^`{|}~-])[\w.+'!#$%&*/=?^`{|}~-]+)[@\uff20\ufe6b]"
+    r"(?!example\.(?:com|net|org)(?!\.?[\w-]))[\w-]+(?:[.\u3002\uff0e\uff61][\w-]+)+"
 )
 _NOBODY = "someone@example.com"
 _CJK = re.compile(r"[\u3400-\u9fff]")
@@ -55,14 +56,21 @@ def make_source(
     if not told.strip():
         raise ConfigError("a source needs a domain, a text or a question")
     content: JsonObject = {"domain": domain, "corpus": corpus, "question": question}
+    own_language = _language_of(told)
+    if language not in (None, own_language):
+        content["language"] = language  # the same content in another language is another source
     try:
         return Source(
             id=sha256(canonical_json(content)).hexdigest()[:12],
             domain=domain,
             corpus=corpus,
             question=question,
-            language=cast("Literal['en', 'zh']", language or _language_of(told)),
+            language=cast("Literal['en', 'zh']", language or own_language),
         )
+    except TypeError:
+        raise ConfigError(
+            "its text holds half a surrogate pair, which no text in UTF-8 does"
+        ) from None
     except ValidationError as error:
         first = error.errors()[0]
         raise ConfigError(f"{first['loc'][0]}: {first['msg']}") from None
@@ -99,7 +107,8 @@ def _rows(path: Path) -> Iterator[tuple[str, JsonObject]]:
         document = _parsed(text, f"{path}")
         if isinstance(document, list):
             rows = cast("Sequence[object]", document)
-            yield from ((f"item {n}", _object(row, f"item {n}")) for n, row in enumerate(rows, 1))
+            for n, row in enumerate(rows, 1):
+                yield f"item {n}", _object(row, f"{path}, item {n}")
         else:
             yield from _leaves(_object(document, f"{path}"), ())
         return
@@ -107,7 +116,7 @@ def _rows(path: Path) -> Iterator[tuple[str, JsonObject]]:
         if line.strip():
             yield (
                 f"line {number}",
-                _object(_parsed(line, f"{path}, line {number}"), f"line {number}"),
+                _object(_parsed(line, f"{path}, line {number}"), f"{path}, line {number}"),
             )
 
 
@@ -115,8 +124,12 @@ def _text(path: Path) -> str:
     try:
         content = path.read_bytes()
         return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise ConfigError(f"cannot read the sources {path}: {error}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}, line {line} is no UTF-8: save the file as UTF-8") from None
+    except (OSError, EOFError, zlib.error) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ConfigError(f"cannot read the sources {path}: {why}") from None
 
 
 def _parsed(text: str, place: str) -> object:
