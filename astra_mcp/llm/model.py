@@ -25,7 +25,7 @@ __all__ = ["Model", "open_model"]
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
-CACHE_SECONDS = 30.0
+CACHE_SECONDS = 120.0
 """Deadline of one look into the cache, and of one save."""
 MAX_CHARS_AT_ONCE = 2000
 """Longer answers are read in a thread: a repair takes about 10 us for each character."""

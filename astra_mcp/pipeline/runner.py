@@ -46,7 +46,6 @@ from astra_mcp.pipeline.item import (
     ItemStatus,
     ItemStore,
     NotBegun,
-    Outcome,
     Progress,
     Settled,
     StoredItem,
@@ -60,7 +59,7 @@ _HEAD_START = 16
 """Items that come before an item for each stage behind it: the last would else go their way alone."""
 _MAX_LOST = 16
 """Items of a stage that fail in a row because its model takes no call, before none is begun any more."""
-STORE_SECONDS = 30.0
+STORE_SECONDS = 120.0
 """Deadline of one look into the store, and of one save, for which a cancelled run waits."""
 
 
@@ -263,7 +262,9 @@ class _Run:
             try:
                 result = await attempt(stage, item, seconds=station.limits.item_seconds)
                 outcome = outcome_of(item, digest, result, before + meter.usage)
-                self._why_none = self._why_none or self._reason_to_stop(stage.name, result, outcome)
+                self._why_none = self._why_none or self._reason_to_stop(
+                    stage.name, result, meter.usage
+                )
                 station.behind.claim(outcome.outputs)
                 with self._answering_store(shield=True):
                     await self._store.save(self._name, stage.name, outcome)
@@ -274,16 +275,15 @@ class _Run:
         return outcome.outputs
 
     def _reason_to_stop(
-        self, stage: str, result: Made[Any] | Rejected | Failed, outcome: Outcome
+        self, stage: str, result: Made[Any] | Rejected | Failed, used: Usage
     ) -> str:
         """Say why nothing further should begin after an attempt; empty where there is no reason."""
-        if is_budget_spent(result):
-            return outcome.detail
         if is_model_lost(result):
             self._lost[stage] += 1
-        elif outcome.usage.calls:
+        elif used.calls:
             self._lost[stage] = 0
-        return outcome.detail if self._lost[stage] >= _MAX_LOST else ""
+        is_end = is_budget_spent(result) or self._lost[stage] >= _MAX_LOST
+        return result.detail if is_end and isinstance(result, Failed) else ""
 
     @contextmanager
     def _answering_store(self, *, shield: bool) -> Generator[None]:

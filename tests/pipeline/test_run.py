@@ -331,6 +331,22 @@ async def test_a_spent_budget_lets_what_is_in_work_end_and_begins_nothing_more()
     assert rest.spent == CALL, "what the cut short attempt paid for is not forgotten"
 
 
+async def test_a_model_that_takes_no_call_ends_the_run_instead_of_every_item() -> None:
+    async def ask(item_: StoredItem) -> Made[JsonObject] | Rejected:
+        note_usage(CALL)
+        if item_.id in {"i0", "i10"}:
+            return Made.of(item_)
+        raise ModelError("HTTP 401", ModelFault.DENIED)
+
+    stage = ScriptedStage("a", ask)
+    limits = StageLimits(concurrency=1)
+    table = await run_pipeline("r", [stage], items(100), FakeItemStore(), limits=limits)
+
+    assert stage.asked == [f"i{n}" for n in range(27)]
+    assert table.stages[0].failed == {"model_denied": 25}
+    assert (table.num_not_begun, table.stopped) == (73, "HTTP 401")
+
+
 async def test_what_earlier_runs_made_flows_although_the_budget_is_spent() -> None:
     store = FakeItemStore()
     await run_one(None, items(10)[5:], store)

@@ -66,6 +66,8 @@ def test_a_leaf_of_a_taxonomy_tells_its_path_and_what_it_says_and_no_facts(tmp_p
         ("a.jsonl", '{"domain": 5}', "line 1: domain is no text"),
         ("a.json", '{"weather": 5}', "weather is no object"),
         ("a.jsonl.gz", "plain", "cannot read"),
+        ("a.json", "[1]", "a.json, item 1 is no object"),
+        ("a.jsonl", '{"domain": "\\ud800"}', "line 1: its text holds half"),
         ("a.jsonl", "\n", "holds no source"),
     ],
 )
@@ -77,6 +79,12 @@ def test_a_file_that_holds_something_else_is_refused_with_the_place(
         read_sources(tmp_path / name)
 
 
+def test_the_same_content_in_another_language_is_another_source() -> None:
+    own, same, other = (make_source(domain="trains", language=each) for each in (None, "en", "zh"))
+    assert own == same
+    assert (own.id == other.id, other.language) == (False, "zh")
+
+
 @pytest.mark.parametrize(
     "address",
     [
@@ -85,6 +93,9 @@ def test_a_file_that_holds_something_else_is_refused_with_the_place(
         "a@example.attacker.de",
         "a@example.com.evil.de",
         "A_B-1@X-Y.org",
+        '"zoë lee"@firm.de',
+        "o'neil/x@firm.de",
+        "jan\ufe6bfirm\u3002cn",
     ],
 )
 def test_addresses_of_people_become_one_that_nobody_has(address: str) -> None:

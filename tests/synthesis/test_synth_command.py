@@ -54,6 +54,8 @@ def test_splits_are_folders_of_their_own(cli: Cli) -> None:
         ("--language", "fr", "en and zh"),
         ("--type", "Multi", "Multi-Hop"),
         ("--split-by", "family", "--split"),
+        ("--samples", "2", "--samples"),
+        ("--domain", "trains", "no source"),
     ],
 )
 def test_what_an_option_cannot_mean_is_refused_with_what_it_can(
@@ -63,3 +65,36 @@ def test_what_an_option_cannot_mean_is_refused_with_what_it_can(
     assert done.returncode != 0
     assert words in done.stderr
     assert not (cli.folder / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--demo", "--questions", "3"), "--questions"),
+        (("--demo", "--records", "5-9"), "--records"),
+        (("--demo", "--run", "mine"), "--run"),
+        (("--domain", "trains", "--no-acceptance"), "--no-acceptance"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    cli: Cli, options: tuple[str, ...], words: str
+) -> None:
+    done = cli.run("synth", "environments", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_what_cannot_begin_prints_no_table_and_leaves_the_page_of_an_earlier_run(cli: Cli) -> None:
+    cli.folder.mkdir(exist_ok=True)
+    page = cli.folder / "page.html"
+    page.write_text("an earlier run's")
+    one = ("synth", "environments", "--domain", "trains", "--report", str(page), "--json")
+    without_model = cli.run(*one)
+    (cli.folder / "file").write_text("")
+    without_place = cli.run(*one, "--out", str(cli.folder / "file" / "made"))
+
+    assert (without_model.returncode, without_model.stdout) == (2, "")
+    assert "models.generator.model" in without_model.stderr
+    assert (without_place.returncode, without_place.stdout) == (2, "")
+    assert "file/made" in without_place.stderr
+    assert page.read_text() == "an earlier run's"

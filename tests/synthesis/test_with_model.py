@@ -5,12 +5,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from synthesis_model import SynthesisModel, source_rows
 
 from astra_mcp.completions import CompletionsServer, open_completions
 from astra_mcp.compose.settings import Settings
 from astra_mcp.compose.synthesis import run_synthesis
+from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, ModelsSettings
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import YieldTable
@@ -18,6 +20,8 @@ from astra_mcp.synthesis.environments.building.tool import BuildAttempts
 from astra_mcp.synthesis.environments.pipeline import Recipe
 from astra_mcp.synthesis.environments.questions.source import make_source
 from astra_mcp.synthesis.environments.questions.topology import Wanted
+
+from deployed_workshop import until
 
 RECIPE = Recipe(wanted=Wanted(), attempts=BuildAttempts(inner=1, outer=1), num_judge_votes=0)
 
@@ -80,6 +84,23 @@ async def test_a_run_cut_short_by_its_budget_ends_like_one_that_was_not_and_pays
     assert published(tmp_path / "cut") == published(tmp_path / "whole")
     assert sum(table.usage.calls for table in tables) == whole.usage.calls
     assert (again.usage.calls, again.accepted) == (0, whole.accepted)
+
+
+async def test_a_run_is_worked_on_by_one_at_a_time_and_an_environment_of_its_name_stays(
+    tmp_path: Path,
+) -> None:
+    async with serving(1) as server:
+        async with anyio.create_task_group() as group:
+            group.start_soon(synthesized, server, tmp_path, "good", 1)
+            await until(lambda: any((tmp_path / "runs").glob("*.lock")))
+            with pytest.raises(ConfigError, match="another process works on the run 'test'"):
+                await synthesized(server, tmp_path, "good", 1)
+        code = next((tmp_path / "environments").glob("*/tools.py"))
+        code.write_text(f"{code.read_text()}# mine\n")
+        table = await synthesized(server, tmp_path, "good", 1)
+
+    assert table.stages[-1].rejected == {"name_taken": 1}
+    assert code.read_text().endswith("# mine\n")
 
 
 @pytest.mark.volume

@@ -110,4 +110,5 @@ def _refuse(context: typer.Context, panel: str, why: str) -> None:
     for parameter in context.command.params:
         is_of_panel = getattr(parameter, "rich_help_panel", None) == panel
         if is_of_panel and parameter.name and _is_written(context, parameter.name):
-            raise typer.BadParameter(why, param_hint=max(parameter.opts, key=len))
+            names = [*parameter.opts, *parameter.secondary_opts]
+            raise typer.BadParameter(why, param_hint=" / ".join(names))
