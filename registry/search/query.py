@@ -40,7 +40,7 @@ _POOL = 100
 """So many of the best of each kind, or as many as are asked for, are fused."""
 _FUSION = 10
 """k of weight / (k + rank); Cormack et al. 2009 propose 60, where ranks far down hardly differ."""
-_WORD_VECTORS_WEIGHT = 0.3
+_WORD_VECTORS_WEIGHT = 0.6
 """Of the ranking by vectors that compare words too, which full-text search compares better; the vectors of
 a model know what words do not, and weigh as much as these."""
 

@@ -17,7 +17,7 @@ _POOL = 200
 """So many of the best by their own words are ranked anew."""
 _SERVER_WEIGHT = 0.4
 """Of what the server says of itself; the best tool's own words weigh 1."""
-_SIBLINGS_WEIGHT = 0.2
+_SIBLINGS_WEIGHT = 0.1
 """Of the best tools of the same server: what needs one of them may need another."""
 _SIBLINGS = 3
 
