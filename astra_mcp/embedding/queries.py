@@ -15,7 +15,7 @@ from astra_mcp.embedding.words import STOP_WORDS, split_words
 __all__ = ["QueryWords", "query_words"]
 
 _MAX_ASKED = 32
-_MAX_MEANT = 32
+_MAX_MEANT = 20
 """Words of each kind that are searched for; each costs a look into the index."""
 _SHORT = 6
 """A query of so many distinct words is no question: each of them was chosen."""

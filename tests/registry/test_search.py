@@ -90,13 +90,14 @@ async def test_rare_words_count_more_than_frequent_ones(
 
 @pytest.mark.both_databases
 async def test_of_equal_tools_the_one_is_ahead_whose_server_fits(database: Database) -> None:
+    index = SearchIndex(database, LexicalEmbedder())
+    assert (await index.search("before any server is stored")).hits == ()
     for name, about in {
         "press": "Prints what it is told.",
         "wiki": "Edits an encyclopedia.",
     }.items():
         tools = [spec(f"create_page_{name}", "Creates a page.", "text")]
         await store_server(database, f"some-{name}", tools, description=about)
-    index = SearchIndex(database, LexicalEmbedder())
     for words, first in {"page of an encyclopedia": "wiki", "page that it prints": "press"}.items():
         answer = await index.search(words, by=SearchBy.WORDS)
         assert names(answer)[0] == f"create_page_{first}"
@@ -110,16 +111,6 @@ async def test_a_question_finds_tools_that_say_it_in_other_words(index: SearchIn
         found = names(await index.search(question, by=by))
         assert found[0] == "convert_currency"
         assert "rain_radar" not in found[:2]
-
-
-async def test_a_server_that_is_stored_later_counts_from_then_on(
-    index: SearchIndex, database: Database
-) -> None:
-    await index.search("currency")
-    tools = [spec("open_desk", "Opens a desk."), spec("close_desk", "Closes a desk.")]
-    await store_server(database, "later", tools, description="Everything about lighthouses.")
-    found = await index.search("close something at lighthouses", by=SearchBy.WORDS, limit=1)
-    assert names(found) == ["close_desk"]
 
 
 @pytest.mark.both_databases
