@@ -1,6 +1,6 @@
 """What search finds and how long it takes: the first 10 hits of some queries, by words, vectors and both.
 
-    python benchmarks/search.py FILE [--json FILE] [--rounds N]
+    python -P benchmarks/search.py FILE [--json FILE] [--rounds N] [--without-recall]
 
 FILE is a file of server documents in any format that `astra-mcp registry import` reads. It is imported into a
 database of its own and embedded by the lexical embedder. The times are those of whole searches in this
@@ -27,6 +27,7 @@ sys.path[:] = [
 ]
 
 import anyio  # noqa: E402 - after the search path is right
+from search_queries import SearchQuery, answers_of, read_queries, recall  # noqa: E402
 
 from astra_mcp.embedding.lexical import LexicalEmbedder  # noqa: E402
 from registry.documents.preparation import prepare_server  # noqa: E402
@@ -34,7 +35,7 @@ from registry.importers.detection import detect  # noqa: E402
 from registry.intake.importing import import_documents  # noqa: E402
 from registry.search.query import SearchIndex  # noqa: E402
 from registry.search.scope import Scope, SearchBy  # noqa: E402
-from registry.search.vectors import update_vectors  # noqa: E402
+from registry.search.vectors import live_tools, update_vectors  # noqa: E402
 from registry.store.database import Database, open_database  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
@@ -50,10 +51,16 @@ def main() -> None:
     parser.add_argument("documents", type=Path)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--without-recall",
+        action="store_true",
+        help="for other documents than the queries are about",
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="astra-mcp-bench-") as folder:
         url = f"sqlite:///{folder}/registry.db"
-        figures = anyio.run(_measure, options.documents, url, options.rounds)
+        queries = () if options.without_recall else read_queries()
+        figures = anyio.run(_measure, options.documents, url, options.rounds, queries)
     for name, value in figures.items():
         print(f"{name}: {value}")
     if options.json:
@@ -61,7 +68,9 @@ def main() -> None:
         options.json.write_text(text + "\n", encoding="utf-8")
 
 
-async def _measure(documents: Path, url: str, rounds: int) -> dict[str, Any]:
+async def _measure(
+    documents: Path, url: str, rounds: int, queries: Sequence[SearchQuery]
+) -> dict[str, Any]:
     circumstances = conditions(rounds=rounds, hits=HITS, model=LexicalEmbedder.model, seed=None)
     figures: dict[str, Any] = {}
     async with open_database(url) as database:
@@ -74,6 +83,8 @@ async def _measure(documents: Path, url: str, rounds: int) -> dict[str, Any]:
         figures["embed_seconds"] = _since(started)
         for name, scope in SCOPES.items():
             figures |= await _search(database, name, scope, rounds)
+            if queries:
+                figures |= await _recalls(database, name, scope, queries)
     return figures | {"conditions": circumstances.finished()}
 
 
@@ -97,6 +108,36 @@ async def _search(database: Database, name: str, scope: Scope, rounds: int) -> d
         figures |= _summary(f"{name}_{by}", found, times) | {
             f"{name}_{by}_cpu_ms": round(cpu_ms, 1)
         }
+    return figures
+
+
+async def _recalls(
+    database: Database, name: str, scope: Scope, queries: Sequence[SearchQuery]
+) -> dict[str, Any]:
+    """Mean recall by kind and part of the queries, and what a search with one of them takes."""
+    index = SearchIndex(database, LexicalEmbedder())
+    servers = {tool.partition("/")[0] for query in queries for tool in query.tools}
+    stored = await database.read(lambda session: tuple(live_tools(session, servers)))
+    hashes = {f"{tool.server}/{tool.name}": tool.hash for tool in stored}
+    missing = {tool for query in queries for tool in query.tools} - hashes.keys()
+    if missing:
+        raise SystemExit(
+            f"the documents lack {min(missing)}, which queries ask for: --without-recall"
+        )
+    figures: dict[str, Any] = {}
+    await index.search("first", scope=scope)
+    for by in SearchBy:
+        recalls: dict[str, list[float]] = {}
+        cpu_started = time.process_time()
+        for query in queries:
+            answer = await index.search(query.text, by=by, scope=scope, limit=HITS)
+            found = [hit.hash for hit in answer.hits]
+            for first in (HITS // 2, HITS):
+                key = f"{name}_{by}_{query.kind}_{query.part}_recall_at_{first}"
+                recalls.setdefault(key, []).append(recall(found, answers_of(query, hashes), first))
+        cpu_ms = (time.process_time() - cpu_started) * 1000 / len(queries)
+        figures |= {key: round(statistics.mean(values), 3) for key, values in recalls.items()}
+        figures[f"{name}_{by}_queries_cpu_ms"] = round(cpu_ms, 1)
     return figures
 
 

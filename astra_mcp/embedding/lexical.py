@@ -5,8 +5,8 @@ output that rests on it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import blake2b
 from math import sqrt
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_mcp.embedding import Vectors
+from astra_mcp.embedding.queries import query_words
 from astra_mcp.embedding.tool_text import read_tool_text
 from astra_mcp.embedding.words import STOP_WORDS, is_unspaced, split_words
 
@@ -63,34 +64,46 @@ class LexicalEmbedder:
     words of every document and numbers weigh less, stop words nothing. A word is the sum of
     pseudo-random directions: its own and those of its parts of four letters. In the document of a tool
     (:func:`~astra_mcp.embedding.tool_text.tool_text`) the name weighs three times as much as the
-    description, and the parameters half.
+    description, and the parameters half. A query is the sum of its telling words and, with less weight, of
+    what tools say for them (:mod:`~astra_mcp.embedding.queries`).
     """
 
     model = "lexical-v1"
-    """Changes with whatever changes a vector."""
+    """Changes with whatever changes a vector that is kept; those of queries are not."""
 
     async def embed(self, texts: Sequence[str], *, as_query: bool = False) -> Vectors:
-        """Embed texts, in their order; queries are embedded like any text."""
+        """Embed texts, in their order."""
+        weigh = _query_weights if as_query else _text_weights
         vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
-            vectors[start : start + _BATCH] = await anyio.to_thread.run_sync(_embed, batch)
+            embed = partial(_embed, batch, weigh)
+            vectors[start : start + _BATCH] = await anyio.to_thread.run_sync(embed)
         return vectors
 
 
-def _embed(texts: Sequence[str]) -> Vectors:
-    return np.stack([_vector(text) for text in texts])
+def _embed(texts: Sequence[str], weigh: Callable[[str], Mapping[str, float]]) -> Vectors:
+    return np.stack([_vector(weigh(text)) for text in texts])
 
 
-def _vector(text: str) -> Vectors:
+def _text_weights(text: str) -> Mapping[str, float]:
     words: defaultdict[str, float] = defaultdict(float)
     for part, weight in _weighed(text):
         for word in split_words(part):
             if word not in STOP_WORDS:
                 words[word] += weight
+    return {word: sqrt(count) for word, count in words.items()}
+
+
+def _query_weights(query: str) -> Mapping[str, float]:
+    weights = query_words(query).weights
+    return {word: weight for word, weight in weights.items() if word not in STOP_WORDS}
+
+
+def _vector(words: Mapping[str, float]) -> Vectors:
     if not words:
         return np.zeros(DIMENSIONS, dtype=np.float32)
-    features = [(_features(word), sqrt(count)) for word, count in words.items()]
+    features = [(_features(word), weight) for word, weight in words.items()]
     places = np.concatenate([places for (places, _), _ in features])
     weights = np.rint(np.concatenate([weights * count for (_, weights), count in features]))
     sums = np.bincount(places, weights, DIMENSIONS)

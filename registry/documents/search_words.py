@@ -7,14 +7,13 @@ that are split already: words of letters and digits with a space between them.
 from itertools import islice
 
 from astra_mcp.embedding.tool_text import parameter_texts
-from astra_mcp.embedding.words import STOP_WORDS, split_words
+from astra_mcp.embedding.words import split_words
 from astra_mcp.types import ToolSpec
 
-__all__ = ["query_words", "search_words"]
+__all__ = ["search_words"]
 
 _MAX_WORDS = 1000
 """Of one line; the largest schemas would drown their tools otherwise."""
-_MAX_QUERY_WORDS = 32
 
 
 def search_words(spec: ToolSpec) -> str:
@@ -28,16 +27,6 @@ def search_words(spec: ToolSpec) -> str:
     names = f"{spec.name} {title}" if isinstance(title, str) else spec.name
     parameters = " ".join(parameter_texts(spec.input_schema))
     return "\n".join(_line(text) for text in (names, spec.description, parameters))
-
-
-def query_words(query: str) -> tuple[str, ...]:
-    """Split what is searched for into distinct words, in their order.
-
-    Words that say nothing are left out where others remain.
-    """
-    words = tuple(dict.fromkeys(split_words(query)))
-    telling = tuple(word for word in words if word not in STOP_WORDS)
-    return (telling or words)[:_MAX_QUERY_WORDS]
 
 
 def _line(text: str) -> str:

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY, TSVECTOR
 from sqlalchemy.orm import Session
 
-__all__ = ["rank_by_words"]
+__all__ = ["full_text_ranking"]
 
 _WEIGHTS = {"name": 4.0, "description": 2.0, "parameters": 0.5}
 """What a word weighs by the line of ``tool.words`` that it stands in."""
@@ -34,14 +34,14 @@ _TEXT = table("tool_text", column("hash", String))
 _VECTOR = table("tool", column("hash", String), column("text_vector", TSVECTOR))
 
 
-def rank_by_words(
+def full_text_ranking(
     session: Session, words: Sequence[str], tools: Select[Any], limit: int
 ) -> list[tuple[str, float]]:
     """Find the tools that have at least one of the words, the best first.
 
     Args:
         session: Of a transaction.
-        words: As :func:`registry.search.words.query_words` gives them.
+        words: As :func:`~astra_mcp.embedding.words.split_words` gives them.
         tools: Selects the hashes of the tools that are searched.
         limit: How many at most.
 

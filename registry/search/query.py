@@ -4,7 +4,7 @@ Ranks by reciprocal rank fusion where both are asked: scores of different kinds 
 can.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,10 +16,11 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from astra_mcp.embedding import Embedder, Vectors
+from astra_mcp.embedding.lexical import LexicalEmbedder
+from astra_mcp.embedding.queries import query_words
 from astra_mcp.types import ToolSpec
-from registry.documents.search_words import query_words
-from registry.search.full_text import rank_by_words
 from registry.search.scope import LIVE_TOOLS, Hit, Scope, SearchAnswer, SearchBy, tools_in
+from registry.search.server_words import EMPTY_SERVERS, ServerWords, read_server_words
 from registry.search.vectors import (
     EMPTY_TABLE,
     VectorTable,
@@ -27,6 +28,7 @@ from registry.search.vectors import (
     count_vectors,
     load_vectors,
 )
+from registry.search.word_ranking import rank_by_words
 from registry.store.database import Database
 from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
@@ -36,8 +38,11 @@ __all__ = ["SearchIndex"]
 
 _POOL = 100
 """So many of the best of each kind, or as many as are asked for, are fused."""
-_FUSION = 60
-"""k of 1 / (k + rank), as Cormack et al. 2009 propose: ranks far down hardly differ."""
+_FUSION = 10
+"""k of weight / (k + rank); Cormack et al. 2009 propose 60, where ranks far down hardly differ."""
+_WORD_VECTORS_WEIGHT = 0.6
+"""Of the ranking by vectors that compare words too, which full-text search compares better; the vectors of
+a model know what words do not, and weigh as much as these."""
 
 _READ_AT_ONCE = 500
 _MAX_SCOPES = 64
@@ -85,7 +90,7 @@ class SearchIndex:
         wanted = None
         if by is not SearchBy.WORDS and query.strip():
             wanted = (await self._embedder.embed([query], as_query=True))[0]
-        words = () if by is SearchBy.VECTORS else query_words(query)
+        words = query_words("" if by is SearchBy.VECTORS else query)
         held = await self._renewed()
         if wanted is not None and held.table.hashes:
             check_length(self._embedder.model, held.table.matrix.shape[1], len(wanted))
@@ -93,13 +98,22 @@ class SearchIndex:
         def answer(session: Session) -> SearchAnswer:
             searched = held.searched(session, scope)
             pool = max(limit, _POOL)
-            by_words = rank_by_words(session, words, tools_in(scope), pool)
+            by_words = rank_by_words(
+                session,
+                words,
+                tools_in(scope),
+                servers=searched.servers,
+                server_words=held.servers,
+                limit=pool,
+            )
             by_vectors = _rank_by_vectors(held.table, searched.rows, wanted, pool)
-            is_fused = words and wanted is not None
+            is_fused = words.asked and wanted is not None
             # Where only one kind is searched by, the other ranking is empty.
-            ranking = _fused((by_words, by_vectors)) if is_fused else by_words + by_vectors
+            ranking = self._fused(by_words, by_vectors) if is_fused else by_words + by_vectors
             hits = _read_hits(session, ranking[:limit], scope)
-            return SearchAnswer(hits=hits, searched=searched.num_tools, embedded=len(searched.rows))
+            return SearchAnswer(
+                hits=hits, searched=len(searched.servers), embedded=len(searched.rows)
+            )
 
         return await self._database.read(answer)
 
@@ -110,18 +124,30 @@ class SearchIndex:
             version, count = await self._database.read(
                 lambda session: (catalog_version(session), count_vectors(session, model))
             )
-            table = self._held.table
+            table, servers = self._held.table, self._held.servers
             if len(table.hashes) != count:
                 table = await load_vectors(self._database, model)
+            if version != self._held.version:
+                servers = await self._database.read(read_server_words)
             if table is not self._held.table or version != self._held.version:
-                self._held = _Held(version=version, table=table)
+                self._held = _Held(version=version, table=table, servers=servers)
             return self._held
+
+    def _fused(self, by_words: _Ranking, by_vectors: _Ranking) -> _Ranking:
+        compares_words = self._embedder.model == LexicalEmbedder.model
+        weights = (1.0, _WORD_VECTORS_WEIGHT if compares_words else 1.0)
+        scores: dict[str, float] = {}
+        for ranking, weight in zip((by_words, by_vectors), weights, strict=True):
+            for rank, (tool, _) in enumerate(ranking, start=1):
+                scores[tool] = scores.get(tool, 0.0) + weight / (_FUSION + rank)
+        return sorted(scores.items(), key=lambda row: (-row[1], row[0]))
 
 
 class _Searched(NamedTuple):
     """The tools in a scope."""
 
-    num_tools: int
+    servers: Mapping[str, tuple[int, ...]]
+    """The ids of each tool's servers in the scope, by the hash of the tool."""
     rows: npt.NDArray[np.intp]
     """Places of those with a vector in the table."""
 
@@ -132,15 +158,18 @@ class _Held:
 
     version: int
     table: VectorTable
+    servers: ServerWords = EMPTY_SERVERS
     scopes: dict[Scope, _Searched] = field(default_factory=dict[Scope, _Searched])
 
     def searched(self, session: Session, scope: Scope) -> _Searched:
         """Give what a scope holds; read once for each scope."""
         if scope in self.scopes:
             return self.scopes[scope]
-        tools = set(session.scalars(tools_in(scope)))
-        rows = [row for row, tool in enumerate(self.table.hashes) if tool in tools]
-        found = _Searched(len(tools), np.array(rows, dtype=np.intp))
+        servers: dict[str, tuple[int, ...]] = {}
+        for tool, server in session.execute(tools_in(scope).add_columns(col(ServerRow.id))):
+            servers[tool] = (*servers.get(tool, ()), server)
+        rows = [row for row, tool in enumerate(self.table.hashes) if tool in servers]
+        found = _Searched(servers, np.array(rows, dtype=np.intp))
         if len(self.scopes) < _MAX_SCOPES:
             self.scopes[scope] = found
         return found
@@ -152,17 +181,10 @@ def _rank_by_vectors(
     """Rank tools by their cosine with what is wanted; those without any likeness are left out."""
     if wanted is None or not len(rows):
         return []
-    likeness = (table.matrix @ wanted)[rows]
+    # Not the product of a library for matrices, whose threads take longer to meet than one to multiply.
+    likeness = np.einsum("ij,j->i", table.matrix, wanted)[rows]
     best = np.argsort(-likeness, kind="stable")[:limit]
     return [(table.hashes[rows[at]], float(likeness[at])) for at in best if likeness[at] > 0]
-
-
-def _fused(rankings: Sequence[_Ranking]) -> _Ranking:
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, (tool, _) in enumerate(ranking, start=1):
-            scores[tool] = scores.get(tool, 0.0) + 1 / (_FUSION + rank)
-    return sorted(scores.items(), key=lambda row: (-row[1], row[0]))
 
 
 def _read_hits(session: Session, ranking: _Ranking, scope: Scope) -> tuple[Hit, ...]:

@@ -89,6 +89,31 @@ async def test_rare_words_count_more_than_frequent_ones(
 
 
 @pytest.mark.both_databases
+async def test_of_equal_tools_the_one_is_ahead_whose_server_fits(database: Database) -> None:
+    index = SearchIndex(database, LexicalEmbedder())
+    assert (await index.search("before any server is stored")).hits == ()
+    for name, about in {
+        "press": "Prints what it is told.",
+        "wiki": "Edits an encyclopedia.",
+    }.items():
+        tools = [spec(f"create_page_{name}", "Creates a page.", "text")]
+        await store_server(database, f"some-{name}", tools, description=about)
+    for words, first in {"page of an encyclopedia": "wiki", "page that it prints": "press"}.items():
+        answer = await index.search(words, by=SearchBy.WORDS)
+        assert names(answer)[0] == f"create_page_{first}"
+        assert len(answer.hits) == 2
+
+
+@pytest.mark.both_databases
+async def test_a_question_finds_tools_that_say_it_in_other_words(index: SearchIndex) -> None:
+    question = "Hello, could you please tell me how many yen 20 francs are this evening, my friend?"
+    for by in SearchBy:
+        found = names(await index.search(question, by=by))
+        assert found[0] == "convert_currency"
+        assert "rain_radar" not in found[:2]
+
+
+@pytest.mark.both_databases
 async def test_any_query_is_answered(index: SearchIndex) -> None:
     words = ["", "  ", "?!", "the", "zzyzx", "\0", "a" * 5000]
     for query in [*words, "' OR 1=1 --", '"*"', "name: NEAR("]:
