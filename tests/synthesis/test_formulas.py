@@ -82,8 +82,8 @@ def test_any_text_is_judged_by_code_or_left_open(one: str, other: str, formula: 
     [
         ("join", ["EC 87", "7A"], "EC 87", "does not state '7A'"),
         ("join", ["EC 8"], "EC 87", "does not state"),
-        ("average", ["1", "2", "2"], "1.6", "average is 1.6"),
-        ("average", ["18", "18", "19"], "18.4", "average is 18.3"),
+        ("average", ["1", "2", "2"], "1.6", "average is about 1.66667"),
+        ("average", ["18", "18", "19"], "18.4", "average is about 18.3333"),
         ("max", ["12 km", "9 km"], "9 km", "max is 12"),
         ("sum", CRATES, "The two warehouses hold 36 crates in all.", "sum is 35"),
         ("sum", CRATES, "-35 crates", "sum is 35"),
@@ -92,7 +92,7 @@ def test_any_text_is_judged_by_code_or_left_open(one: str, other: str, formula: 
         ("sum", ["K-7: 14 crates", "K-9: 21 crates"], "36 crates", "sum is 35"),
         ("difference", ["21 crates", "14 crates"], "-7 crates", "difference is 7"),
         ("count", CRATES, "3 crates", "count is 2"),
-        ("product", ["9" * 40, "9" * 40], "1", "product is 9999"),
+        ("product", ["9" * 40, "9" * 40], "1", "product is about 1.00000e+80"),
     ],
 )
 def test_code_refuses_what_it_knows_to_be_wrong_and_says_why(

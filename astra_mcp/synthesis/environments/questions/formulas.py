@@ -165,7 +165,8 @@ def _is_certain(formula: Formula, parts: Sequence[Quantity]) -> bool:
 
 
 def _shown(number: Fraction) -> str:
+    """A number in full, or where that is too long what it is about."""
     with localcontext() as context:
         context.prec = _MAX_TOLD
         value = Decimal(number.numerator) / Decimal(number.denominator)
-        return f"{value.normalize():f}"[:_MAX_TOLD]
+        return f"{value.normalize():f}" if Fraction(value) == number else f"about {value:.6g}"
