@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -21,7 +21,7 @@ from astra_mcp.errors import (
 )
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline.item import Item, ItemStatus, Outcome, StoredItem
-from astra_mcp.types import FrozenModel, JsonObject, canonical_json
+from astra_mcp.types import FrozenModel, JsonObject, canonical_json, json_fault
 
 _LOST = {f"model_{fault}" for fault in (ModelFault.DENIED, ModelFault.UNREACHABLE)}
 ValueT = TypeVar("ValueT")
@@ -36,6 +36,7 @@ __all__ = [
     "Stage",
     "StageLimits",
     "attempt",
+    "can_be_kept",
     "input_hash",
     "is_budget_spent",
     "is_model_lost",
@@ -44,6 +45,8 @@ __all__ = [
 
 BUDGET = "budget"
 """Reason of an item whose work was cut short because the budget is spent."""
+UNKEEPABLE = "unkeepable"
+"""Reason of an item of which something was made that JSON carries to no other program."""
 DEADLINE = "deadline"
 """Reason of an item that took longer than its stage allows."""
 
@@ -128,6 +131,11 @@ def input_hash(stage: Stage[Any, Any], item: StoredItem) -> str:
     return sha256(canonical_json([stage.version, item.value])).hexdigest()
 
 
+def can_be_kept(outputs: Iterable[StoredItem]) -> bool:
+    """Tell whether outputs can be stored, hashed and read back, as JSON that any program reads."""
+    return all(json_fault(output.value) is None for output in outputs)
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """Something that the item is not to blame for stopped the work on it."""
@@ -188,7 +196,14 @@ def outcome_of(
     outcome = partial(Outcome, item=item.id, input_hash=digest, usage=usage)
     match result:
         case Made():
-            return outcome(status=ItemStatus.FINISHED, outputs=tuple(map(_stored, result.outputs)))
+            outputs = tuple(map(_stored, result.outputs))
+            if can_be_kept(outputs):
+                return outcome(status=ItemStatus.FINISHED, outputs=outputs)
+            detail = (
+                "what was made of it holds an integer beyond 64 bits, a number that is not finite, half a"
+                " character, or more than 100 levels"
+            )
+            return outcome(status=ItemStatus.FAILED, reason=UNKEEPABLE, detail=detail)
         case Rejected():
             status = ItemStatus.REJECTED
         case Failed():

@@ -34,6 +34,7 @@ from astra_mcp.pipeline.attempt import (
     Stage,
     StageLimits,
     attempt,
+    can_be_kept,
     input_hash,
     is_budget_spent,
     is_model_lost,
@@ -242,7 +243,8 @@ class _Run:
             earlier = await self._store.find(self._name, stage.name, item.id)
         before = Usage()
         if earlier is not None and earlier.input_hash == digest:
-            if earlier.status is not ItemStatus.FAILED:
+            # What no stage can take, as an earlier version may have kept it, is made anew.
+            if earlier.status is not ItemStatus.FAILED and can_be_kept(earlier.outputs):
                 station.behind.claim(earlier.outputs)
                 self._tell(Settled(stage.name, earlier, Usage(), is_recalled=True))
                 return earlier.outputs

@@ -1,8 +1,10 @@
 """Tools of sub-questions: document, scaling, call, code, a run; all of an instance or none."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck
 from astra_mcp.environments.bundle import Bundle
@@ -18,6 +20,14 @@ DOCUMENT = lookup(1, "a", {"a": "Elm Gate", "b": "Oak Gate"}).document.model_dum
 GOOD = {"code": lookup_code({"a": "Elm Gate", "b": "Oak Gate"}), "neighbours": {"key": ["b"]}}
 MUTE = {"code": lookup_code({"a": "Nobody", "b": "Oak Gate"})}
 CONSTANT = {"code": "def find_code(key):\n    return 'Elm Gate'\n", "neighbours": {"key": ["b"]}}
+
+
+BAD_ANSWERS: list[tuple[str, Callable[[Any], Any]]] = [
+    ("tool_document", lambda value: {**DOCUMENT, "input_schema": {"default": value}}),
+    ("call", lambda value: {"arguments": {"key": [value]}}),
+    ("call", lambda value: {"arguments": {"key": "a"}, "sources": {"key": [value]}}),
+    ("implementation", lambda value: {**GOOD, "neighbours": {"note": [{"of": value}]}}),
+]
 
 
 def model(**answers: Any) -> ScriptedAsks:
@@ -76,6 +86,18 @@ async def test_code_that_does_not_find_its_answer_is_tried_again_from_the_call(
     (attempt,) = built.outputs[0].value.attempts
     assert words in attempt.complaint
     assert all(words in user for _, user, sample in asked.asked if sample)
+
+
+@pytest.mark.parametrize("value", [2**64, float("inf"), "\ud800"], ids=["long", "infinite", "half"])
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    BAD_ANSWERS,
+)
+async def test_what_no_other_program_reads_is_not_of_the_form_of_an_answer(
+    prompt: str, answer: Callable[[Any], Any], value: Any
+) -> None:
+    with pytest.raises(ValidationError):
+        await made(model(**{prompt: answer(value)}))
 
 
 @pytest.mark.claim("P46")

@@ -183,6 +183,14 @@ async def test_a_main_answer_in_words_is_judged_and_one_by_a_formula_is_not() ->
     assert isinstance(await judged(judge(derivation=alternating), in_words, votes=3), Made)
 
 
+@pytest.mark.claim("P33")
+async def test_a_formula_that_code_could_not_decide_is_judged_like_words() -> None:
+    undecided = CHAIN.model_copy(update={"is_derivation_open": True})
+    refused = await judged(judge(derivation=FAILS), undecided)
+    assert refused == Rejected("underivable", "derivation: it does not")
+    assert isinstance(await judged(judge(), undecided), Made)
+
+
 @pytest.mark.parametrize(
     "broken", [FAILURE, {"verdicts": [{"id": 1, "holds": True}]}], ids=["silent", "incomplete"]
 )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.pipeline import Item, ItemStatus, Made, Outcome, Rejected, Settled, StoredItem
@@ -18,6 +19,7 @@ from astra_mcp.synthesis.environments.questions.instance import (
     levels_of,
     shape_of,
 )
+from astra_mcp.synthesis.environments.questions.numerals import says, spelled
 from astra_mcp.synthesis.environments.questions.source import make_source
 from astra_mcp.synthesis.environments.questions.topology import Wanted, signals_of, topology_faults
 
@@ -139,7 +141,7 @@ FAULTS: list[tuple[str, tuple[dict[str, Any], ...], dict[str, Any]]] = [
     ("answer_in_question", (sub(1, question="Is Elm Gate it?", answer="Elm Gate"), sub(2, 1)), {}),
     ("answer_in_question", (), {"main_question": "Which comes after CODE-111?"}),
     ("ungrounded_value", (sub(1, question="What of BK-20931?"), sub(2, 1)), {}),
-    ("ungrounded_value", (sub(1, question=f"What of {'7' * 5000}?"), sub(2, 1)), {}),
+    ("ungrounded_value", (sub(1, question=f"What of {'7' * 3000}?"), sub(2, 1)), {}),
     (
         "ungrounded_value",
         (sub(1), sub(2, question="What of CODE-111?")),
@@ -150,6 +152,24 @@ FAULTS: list[tuple[str, tuple[dict[str, Any], ...], dict[str, Any]]] = [
         (LATER, sub(2, 1)),
         {"main_question": DATED},
     ),
+    (
+        "ungrounded_value",
+        (sub(1, question="What of \uff22\uff2b\uff0d\uff12\uff10\uff19\uff13\uff11?"), sub(2, 1)),
+        {},
+    ),
+    (
+        "ungrounded_value",
+        (sub(1, question="\u7b2c\uff13\uff12\uff10\u53f7\u8f66\uff1f"), sub(2, 1)),
+        {},
+    ),
+    ("ungrounded_value", (sub(1, question="What of \u0663\u0662\u0660?"), sub(2, 1)), {}),
+    ("too_long", (), {"title": "t" * 201}),
+    ("too_long", (), {"main_question": "Which code comes in the end? " * 200}),
+    ("too_long", (sub(1, answer="a" * 20_000), sub(2, 1)), {}),
+    ("hidden_character", (), {"title": "Two\ncodes"}),
+    ("hidden_character", (), {"title": "Two \u202esedoc"}),
+    ("hidden_character", (), {"main_question": "Which code\x1b[2J comes for the red door?"}),
+    ("hidden_character", (sub(1, question="What is\u2066 it?"), sub(2, 1)), {}),
     ("underivable", (), {"final_answer": "CODE-111"}),
 ]
 
@@ -169,6 +189,85 @@ def test_each_fault_is_refused_for_its_own_reason_alone(
 def test_what_the_main_question_tells_in_another_spelling_is_grounded(question: str) -> None:
     subs = (sub(1, question=question), sub(2, 1, question="And after CODE-111?"))
     assert reasons(draft(*subs, main_question=DATED)) == []
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Caf\u00e9 \u2013 \u00fcber", "\u591c\u95f4\u5217\u8f66", "\U0001f469\u200d\U0001f680 crew"],
+)
+def test_what_people_write_is_no_hidden_character(title: str) -> None:
+    main = "Which code\n\u3000comes in the end for the red door?"
+    assert reasons(draft(title=title, main_question=main)) == []
+
+
+@pytest.mark.claim("P34")
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("14 crates", "fourteen crates"),
+        ("14 crates", "\uff11\uff14 crates"),
+        ("fourteen crates", "14 crates"),
+        ("14\u7bb1", "\u5341\u56db\u7bb1"),
+        ("320\u5143", "\u4e09\u767e\u4e8c\u5341\u5143"),
+        ("\u4e09\u767e\u4e8c\u5341\u5143", "320\u5143"),
+    ],
+)
+def test_an_answer_that_a_question_tells_in_another_spelling_is_refused(
+    answer: str, told: str
+) -> None:
+    subs = (sub(1, question=f"Why {told}?", answer=answer), sub(2, 1))
+    assert reasons(draft(*subs))[0] == "answer_in_question"
+    main = f"Which code comes for the red door with {told}?"
+    assert reasons(draft(sub(1, answer=answer), sub(2, 1), main_question=main)) == [
+        "answer_in_question"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("4 crates", "twenty-four crates"),
+        ("4 crates", "one hundred and four crates"),
+        ("14\u7bb1", "\u4e8c\u5341\u56db\u7bb1"),
+        ("14 crates", "fourteen boxes"),
+    ],
+)
+def test_a_number_within_a_longer_one_is_another_one(answer: str, told: str) -> None:
+    main = f"Which code comes for the red door with {told}?"
+    assert reasons(draft(sub(1, answer=answer), sub(2, 1), main_question=main)) == []
+
+
+@given(st.integers(10, 9999))
+def test_a_number_is_grounded_however_the_main_question_spells_it(number: int) -> None:
+    for way in spelled(str(number)):
+        main = f"Which code comes for the red door, {' '.join(way)} of them?"
+        subs = (sub(1, question=f"What of {number}?"), sub(2, 1))
+        assert reasons(draft(*subs, main_question=main)) == []
+        assert says(main, str(number))
+
+
+@pytest.mark.parametrize("field", ["id", "hop_level", "dependencies", "derivation"])
+def test_a_number_that_no_other_program_reads_is_none_of_the_form(field: str) -> None:
+    long = 2**64
+    told = draft().model_dump(mode="json")
+    if field == "derivation":
+        told["derivation"]["sub_questions"] = [long]
+    else:
+        told["sub_questions"][0][field] = [long] if field == "dependencies" else long
+    with pytest.raises(ValidationError, match="64 bits"):
+        Draft.model_validate(told)
+    assert Draft.model_validate(draft().model_dump(mode="json")) == draft()
+
+
+@pytest.mark.claim("P33")
+async def test_what_code_cannot_derive_goes_on_with_a_note_for_the_judge() -> None:
+    for final, is_open in (
+        ("CODE-111 and CODE-222", False),
+        ("CODE-111, but never CODE-222", True),
+    ):
+        made = await gated(instance(final_answer=final))
+        assert isinstance(made, Made)
+        assert made.outputs[0].value.is_derivation_open is is_open
 
 
 @pytest.mark.claim("P41")

@@ -3,12 +3,13 @@
 from hashlib import sha256
 from typing import Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.prompt import Prompt, load_prompt
+from astra_mcp.types import FrozenModel, json_fault
 
-__all__ = ["Asks", "ask", "incomplete", "stage_version"]
+__all__ = ["Asks", "FreeAnswer", "ask", "incomplete", "stage_version"]
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 _PROMPTS = "astra_mcp.synthesis.environments.prompts"
@@ -20,6 +21,20 @@ class Asks(Protocol):
     async def ask(self, prompt: Prompt, answer: type[AnswerT], *, sample: int = 0) -> AnswerT:
         """Ask; see :meth:`astra_mcp.llm.model.Model.ask`."""
         ...
+
+
+class FreeAnswer(FrozenModel):
+    """A form with members of any JSON: what could be neither hashed nor sent to a tool is not of it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_carried(cls, value: object) -> object:
+        if json_fault(value) is not None:
+            raise ValueError(
+                "holds an integer beyond 64 bits, a number that is not finite, half a character, or more"
+                " than 100 levels"
+            )
+        return value
 
 
 async def ask(

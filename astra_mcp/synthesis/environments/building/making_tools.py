@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.sandbox.protocol import Sandbox
-from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
+from astra_mcp.synthesis.environments.asking import Asks, FreeAnswer, ask, stage_version
 from astra_mcp.synthesis.environments.building.tool import (
     Attempt,
     BuildAttempts,
@@ -24,7 +24,7 @@ from astra_mcp.synthesis.environments.building.tool import (
 )
 from astra_mcp.synthesis.environments.building.trial import trial_complaint
 from astra_mcp.synthesis.environments.questions.instance import Instance
-from astra_mcp.types import FrozenModel, JsonObject
+from astra_mcp.types import JsonObject
 
 __all__ = ["ToolSynthesis"]
 
@@ -34,14 +34,14 @@ _MAX_TOLD = 3
 _PROMPTS = ("tool_document", "scaling", "call", "implementation")
 
 
-class _Call(FrozenModel):
+class _Call(FreeAnswer):
     arguments: JsonObject
     sources: dict[str, tuple[str | int, ...]] = Field(
         default_factory=dict[str, tuple[str | int, ...]]
     )
 
 
-class _Module(FrozenModel):
+class _Module(FreeAnswer):
     code: str
     neighbours: dict[str, tuple[JsonValue, ...]] = Field(
         default_factory=dict[str, tuple[JsonValue, ...]]

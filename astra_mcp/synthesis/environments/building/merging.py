@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 from astra_mcp.pipeline import Item, Made
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.seeds import generator
-from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
+from astra_mcp.synthesis.environments.asking import Asks, FreeAnswer, ask, stage_version
 from astra_mcp.synthesis.environments.building.tool import (
     Attempt,
     Built,
@@ -31,7 +31,7 @@ class _Groups(FrozenModel):
     groups: tuple[tuple[int, ...], ...]
 
 
-class _Insertion(FrozenModel):
+class _Insertion(FreeAnswer):
     input_schema: JsonObject
     code: str
     arguments: JsonObject

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from astra_mcp.synthesis.environments.asking import FreeAnswer
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.types import FrozenModel, JsonObject
 
@@ -22,7 +23,7 @@ __all__ = [
 Roles = Mapping[str, Literal["identifying", "modifying"]]
 
 
-class ToolDocument(FrozenModel):
+class ToolDocument(FreeAnswer):
     """What a tool finds, and what it takes."""
 
     name: str = Field(min_length=1)
@@ -32,7 +33,7 @@ class ToolDocument(FrozenModel):
     """Of the parameters; one that is not named is identifying."""
 
 
-class SolvingCall(FrozenModel):
+class SolvingCall(FreeAnswer):
     """A call whose result states the answer of a sub-question."""
 
     solves: int

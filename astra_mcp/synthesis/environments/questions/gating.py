@@ -7,6 +7,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.environments.asking import stage_version
 from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
+from astra_mcp.synthesis.environments.questions.formulas import check_derivation
 from astra_mcp.synthesis.environments.questions.instance import (
     Instance,
     Origin,
@@ -22,7 +23,7 @@ from astra_mcp.synthesis.environments.questions.topology import (
 
 __all__ = ["TopologyGate"]
 
-_RULES = "2"
+_RULES = "3"
 """Of the rules of the gate; a change of theirs decides anew."""
 
 
@@ -85,6 +86,7 @@ def _described(instance: Instance, reasons: tuple[str, ...]) -> Instance:
             "shape": shape_of(instance) if is_ordered else None,
             "origins": origins,
             "signals": tuple(signals_of(instance)),
+            "is_derivation_open": check_derivation(instance).is_open,
             "gate_faults": reasons,
         }
     )

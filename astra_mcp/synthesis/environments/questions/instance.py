@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from astra_mcp.domains import Domain
 from astra_mcp.environments.bundle import ScenarioType, SubTask
 from astra_mcp.environments.decomposition import depths_of, scenario_of
-from astra_mcp.types import FrozenModel
+from astra_mcp.types import FrozenModel, json_fault
 
 __all__ = [
     "Derivation",
@@ -24,6 +24,16 @@ __all__ = [
     "levels_of",
     "shape_of",
 ]
+
+
+def _storable(number: int) -> int:
+    if json_fault(number) is not None:
+        raise ValueError("does not fit into 64 bits")
+    return number
+
+
+Number = Annotated[int, AfterValidator(_storable)]
+"""An integer as a model writes it; a longer one could be neither hashed nor stored."""
 
 
 class Formula(StrEnum):
@@ -48,18 +58,18 @@ class Derivation(FrozenModel):
     """A formula and what it takes."""
 
     formula: Formula = Formula.OTHER
-    sub_questions: tuple[int, ...] = ()
+    sub_questions: tuple[Number, ...] = ()
     """Ids, in the order in which the formula takes their answers."""
 
 
 class SubQuestion(FrozenModel):
     """A sub-question with its answer and its dependencies: (q, a, d) of ASTRA eq. (13)."""
 
-    id: int
+    id: Number
     question: str = ""
     answer: str = ""
-    dependencies: tuple[int, ...] = ()
-    hop_level: int | None = None
+    dependencies: tuple[Number, ...] = ()
+    hop_level: Number | None = None
     """As the model says; a signal, for the dependencies decide."""
     is_parallel: bool | None = None
     """As the model says."""
@@ -121,6 +131,8 @@ class Instance(Draft):
     """Of the answers, by id; empty where there is no corpus."""
     signals: tuple[str, ...] = ()
     """Where the model's own hop levels and flags differ from what the dependencies say."""
+    is_derivation_open: bool = False
+    """Code cannot say whether the main answer follows, so the judge of quality does."""
     gate_faults: tuple[str, ...] = ()
     """Reasons by which the topology gate would have refused it; only of a control run."""
     scores: Mapping[str, float] = Field(default_factory=dict[str, float])

@@ -78,7 +78,7 @@ class QualityJudge:
         """Have one instance judged."""
         instance = item.value
         dimensions = [*_BY_SUB_QUESTION, *_OF_THE_WHOLE]
-        if instance.derivation.formula is Formula.OTHER:
+        if instance.derivation.formula is Formula.OTHER or instance.is_derivation_open:
             dimensions.append(_DERIVATION)
         asked = [*product(dimensions, range(self.num_votes))]
         votes = await map_concurrently(partial(self._vote, instance), asked, limit=_MAX_AT_ONCE)

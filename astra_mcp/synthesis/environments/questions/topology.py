@@ -5,12 +5,12 @@ the model says of them itself is kept as a signal.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from astra_mcp.answers import answer_fault, contains_answer, tokenize
-from astra_mcp.environments.acceptance.grounding import spellings
 from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.synthesis.environments.questions.formulas import derivation_fault
 from astra_mcp.synthesis.environments.questions.instance import (
@@ -19,18 +19,26 @@ from astra_mcp.synthesis.environments.questions.instance import (
     levels_of,
     shape_of,
 )
+from astra_mcp.synthesis.environments.questions.numerals import says, spelled
 
 __all__ = ["Fault", "Wanted", "signals_of", "topology_faults"]
 
 _MAX_SUB_QUESTIONS = 20
 """Source: ASTRA appendix A.1.2."""
-_VALUE = re.compile(r"[A-Za-z]*[-_/.]?\d[\w./:-]*\w|\d+", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-"""What a date is as a token, however it is written."""
-_SHORT = 1
-_DIGITS = 18
-"""A longer number has no other spellings."""
-"""A single digit counts, ranks and numbers steps; it stands for no record."""
+_MAX_TITLE = 200
+"""Twice what a bundle keeps of it."""
+_MAX_ANSWER = 1000
+"""An answer is a name, a code, a date or an amount, and is looked for in every result."""
+_MAX_TEXT = 4000
+"""A page or two. Every further prompt repeats the questions, and every episode begins with the main one."""
+_VALUE = re.compile(r"\d.")
+"""In a token that names a record. One digit at its end counts, ranks and numbers steps."""
+_MAX_TOLD = 8
+"""Characters that a message names."""
+_JOINERS = frozenset("\u200c\u200d")
+"""Invisible, and part of how words and emoji are written."""
+_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Categories of characters that show nothing, or turn others around."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +108,22 @@ def _field_faults(draft: Draft) -> Iterator[Fault]:
             yield Fault("missing_field", f"the question of sub-question {sub.id} is empty")
         if not sub.answer.strip():
             yield Fault("empty_answer", f"sub-question {sub.id} has no answer")
+    yield from _text_faults("title", draft.title, _MAX_TITLE, white=" ")
+    yield from _text_faults("main_question", draft.main_question, _MAX_TEXT)
+    yield from _text_faults("final_answer", draft.final_answer, _MAX_TEXT)
+    for sub in draft.sub_questions:
+        yield from _text_faults(f"the question of {sub.id}", sub.question, _MAX_TEXT)
+        yield from _text_faults(f"the answer of {sub.id}", sub.answer, _MAX_ANSWER)
+
+
+def _text_faults(name: str, text: str, most: int, *, white: str = " \n\r\t") -> Iterator[Fault]:
+    """A text that is too long, or holds what a reader does not see."""
+    if len(text) > most:
+        yield Fault("too_long", f"{name} has {len(text)} characters, more than {most}")
+    hidden = (c for c in text if unicodedata.category(c) in _HIDDEN and c not in _JOINERS)
+    found = sorted({f"U+{ord(c):04X}" for c in hidden if c not in white})
+    if found:
+        yield Fault("hidden_character", f"{name} holds {', '.join(found[:_MAX_TOLD])}")
 
 
 def _graph_faults(draft: Draft) -> Iterator[Fault]:
@@ -136,11 +160,11 @@ def _answer_faults(draft: Draft, strict_corpus: str | None) -> Iterator[Fault]:
         fault = answer_fault(sub.answer)
         if fault:
             yield Fault("unspecific_answer", f"sub-question {sub.id}: {fault}")
-        if contains_answer(sub.question, sub.answer):
+        if says(sub.question, sub.answer):
             yield Fault("answer_in_question", f"{sub.answer!r} stands in its own question {sub.id}")
         # Whoever compares what the question names answers with one of them, and needs no tool for it.
         is_conclusion = sub.dependencies and sub.id not in needed
-        if not is_conclusion and contains_answer(draft.main_question, sub.answer):
+        if not is_conclusion and says(draft.main_question, sub.answer):
             detail = f"answer {sub.id}, {sub.answer!r}, stands in the main question"
             yield Fault("answer_in_question", detail)
         if strict_corpus and not contains_answer(strict_corpus, sub.answer):
@@ -152,24 +176,14 @@ def _grounding_faults(draft: Draft, corpus: str) -> Iterator[Fault]:
     subs = {sub.id: sub for sub in draft.sub_questions}
     for sub in draft.sub_questions:
         told = {*tokenize(draft.main_question), *_answers_below(sub, subs)}
-        for value in _values(sub.question):
-            spelled = spellings(
-                int(value) if value.isdecimal() and len(value) <= _DIGITS else value
-            )
-            is_told = any(told.issuperset(tokenize(each)) for each in spelled)
-            if len(value) > _SHORT and not is_told:
+        for value in dict.fromkeys(tokenize(sub.question)):
+            if _VALUE.search(value) and not any(map(told.issuperset, spelled(value))):
                 detail = (
                     f"sub-question {sub.id} speaks of {value!r}, which neither the main question nor an"
                     " answer that it depends on tells"
                 )
-                yield Fault("ungrounded_value", detail + (_IN_CORPUS if value in corpus else ""))
-
-
-def _values(question: str) -> Iterator[str]:
-    """What names a record; of a date in words the date, and not its year alone."""
-    tokens = {*tokenize(question)}
-    yield from (v for v in _VALUE.findall(question) if tokens.issuperset(tokenize(v)))
-    yield from sorted(token for token in tokens if _DATE.fullmatch(token))
+                is_in_corpus = value in tokenize(corpus)
+                yield Fault("ungrounded_value", detail + (_IN_CORPUS if is_in_corpus else ""))
 
 
 _IN_CORPUS = "; it stands in the corpus, which the agent does not see"
