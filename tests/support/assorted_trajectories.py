@@ -1,4 +1,4 @@
-"""Trajectories of every kind: agents, statuses, failures, sources and languages, with and without each fact."""
+"""Trajectories of every kind: agents, statuses, failures, sources and languages, with and without facts."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -102,8 +102,8 @@ def write_trajectories(path: Path, trajectories: Sequence[Trajectory]) -> Path:
 def _trajectory(n: int) -> Trajectory:
     status, stop = _ENDS[n % len(_ENDS)]
     has_failed = status is EpisodeStatus.FAILED
-    source = _SOURCES[n % len(_SOURCES)]
-    messages = () if n % 35 == 34 else _chat(n, n % 4, status)
+    source = _SOURCES[n // 3 % len(_SOURCES)]
+    messages = () if n % 35 == 34 else _chat(n, (n + n // 8) % 4, status)
     answered = [m.tool_call_id for m in messages if isinstance(m, ToolMessage)]
     agent = _AGENTS[n % len(_AGENTS)]
     is_scored = not has_failed and source["kind"] == "environment"
@@ -118,7 +118,7 @@ def _trajectory(n: int) -> Trajectory:
         seeds=Seeds(root=10**20 if n % 9 == 8 else 0, index=n, episode=2**63 - 1 - n),
         versions=Versions(astra_mcp="1", source="2026-01-05" if n % 2 else None),
         labels={f"label {n % 5}": _TEXTS[n % len(_TEXTS)]} if n % 3 else {},
-        tools=tuple(map(_tool, range(n % 4))),
+        tools=tuple(map(_tool, range(n // 2 % 4))),
         tools_hash=None if has_failed else "ab" * 32,
         messages=messages,
         calls=tuple(_note(n, place, name) for place, name in enumerate(answered)),

@@ -1,6 +1,5 @@
 """Which trajectories an export takes, and how many of them each filter left out."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,10 +34,14 @@ class Selection:
 
     def refusing(self, trajectory: Trajectory) -> str | None:
         """Name the first filter, as its option is called, that leaves a trajectory out."""
-        return next((name for name, takes in self._filters() if not takes(trajectory)), None)
+        return next((name for name, takes in self._tests() if not takes(trajectory)), None)
 
-    def _filters(self) -> Iterator[tuple[str, Callable[[Trajectory], bool]]]:
-        """Each filter that asks for something, in the order in which they count what they leave out."""
+    @property
+    def filters(self) -> Sequence[str]:
+        """Name the filters that ask for something, in the order in which they are asked."""
+        return [name for name, _ in self._tests()]
+
+    def _tests(self) -> Iterator[tuple[str, Callable[[Trajectory], bool]]]:
         yield "status", lambda t: t.status in self.statuses
         if self.stops:
             yield "stop", lambda t: t.stop in self.stops
@@ -76,6 +79,10 @@ def source_names(trajectory: Trajectory) -> Sequence[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
+_LACKS = {"no user message": "user", "no assistant message": "assistant"}
+"""Why a trajectory is no chat, and the role that it has no message of."""
+
+
 @dataclass(slots=True)
 class Selected:
     """The trajectories of files that a selection takes; counts as they are read, once."""
@@ -86,8 +93,12 @@ class Selected:
     """Leave out also what is no chat: without a message of the user, or of the agent."""
     num_read: int = 0
     num_taken: int = 0
-    left_out: Counter[str] = field(default_factory=Counter[str])
-    """How many each filter left out, by its name; the first one that does so counts."""
+    left_out: dict[str, int] = field(init=False)
+    """How many each filter left out, by its name, in their order; the first one that does so counts."""
+
+    def __post_init__(self) -> None:
+        lacks = _LACKS if self.needs_chat else {}
+        self.left_out = dict.fromkeys([*self.selection.filters, *lacks], 0)
 
     def __iter__(self) -> Iterator[Trajectory]:
         """Give them in the order of files and lines.
@@ -108,7 +119,7 @@ class Selected:
 
     def account(self) -> str:
         """Say what was read, and what was left out by what."""
-        reasons = ", ".join(f"{num} by {name}" for name, num in self.left_out.items())
+        reasons = ", ".join(f"{num} by {name}" for name, num in self.left_out.items() if num)
         return f"{self.num_read} trajectories were read; left out: {reasons or 'none'}"
 
     def _read(self) -> Iterable[Trajectory]:
@@ -116,5 +127,5 @@ class Selected:
 
     def _lack(self, trajectory: Trajectory) -> str | None:
         roles = {message.role for message in trajectory.messages}
-        lacking = (role for role in ("user", "assistant") if role not in roles)
-        return f"no {role} message" if self.needs_chat and (role := next(lacking, None)) else None
+        lacks = (lack for lack, role in _LACKS.items() if role not in roles)
+        return next(lacks, None) if self.needs_chat else None

@@ -101,9 +101,9 @@ def _what(file: Path, selected: Selected, *, is_chat: bool) -> str:
 
 def _how_made(form: str, left_out: Mapping[str, int], num_read: int) -> str:
     made = f"By `astra-mcp export sft --format {form}`, version {__version__}"
-    if not left_out:
+    if not any(left_out.values()):
         return f"{made}, of all trajectories ({num_read}) that were read.\n"
-    rows = "".join(table_row(name, num) for name, num in left_out.items())
+    rows = "".join(table_row(name, num) for name, num in left_out.items() if num)
     return (
         f"{made}. {num_read} were read; left out were:\n\n| by | trajectories |\n|---|---|\n{rows}"
     )

@@ -90,7 +90,7 @@ def _report(done: SftExport, file: Path, form: SftForm, *, as_json: bool) -> Non
             {
                 "read": selected.num_read,
                 "rows": selected.num_taken,
-                "left_out": dict(selected.left_out),
+                "left_out": {**selected.left_out},
                 "reasonings_left_out": done.reasonings_left_out,
                 "file": str(file),
             }
