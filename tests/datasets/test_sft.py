@@ -3,7 +3,7 @@
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import yaml
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.trajectory import AssistantMessage, StopReason, Trajectory
 from training.export.columns import CHAT_COLUMNS, arrow_schema
+from training.export.selection import source_names
 
 from assorted_trajectories import assorted, write_trajectories
 from command_line import Cli
@@ -39,27 +40,27 @@ def reward_of(row: Trajectory) -> float:
     return row.reward.reward if row.reward else -1.0
 
 
-@pytest.mark.parametrize(
-    ("options", "takes"),
-    [
-        ((), lambda row: True),
-        (("--status", "limit", "--status", "expired"), lambda row: row.status != "closed"),
-        (("--stop", "length"), lambda row: row.stop is StopReason.LENGTH),
-        (("--agent", "echo"), lambda row: row.agent.name == "echo"),
-        (("--agent", "Qwen3-14B"), lambda row: row.agent.model == "Qwen3-14B"),
-        (("--source", "harbour"), lambda row: row.environment == "harbour"),
-        (("--source", "weather"), lambda row: "weather" in row.source.get("names", ())),
-        (("--min-reward", "0.05"), lambda row: reward_of(row) >= 0.05),
-        (("--max-reward", "0.05"), lambda row: 0 <= reward_of(row) <= 0.05),
-        (("--min-calls", "4"), lambda row: len(row.calls) >= 4),
-        (("--max-calls", "0"), lambda row: not row.calls),
-        (("--max-messages", "2"), lambda row: len(row.messages) <= 2),
-        (
-            ("--agent", "echo", "--agent", "noop", "--min-calls", "1"),
-            lambda row: row.agent.name in {"echo", "noop"} and row.calls,
-        ),
-    ],
-)
+FILTERS: Sequence[tuple[tuple[str, ...], Callable[[Trajectory], bool]]] = [
+    ((), lambda row: True),
+    (("--status", "limit", "--status", "expired"), lambda row: row.status != "closed"),
+    (("--stop", "length"), lambda row: row.stop is StopReason.LENGTH),
+    (("--agent", "echo"), lambda row: row.agent.name == "echo"),
+    (("--agent", "Qwen3-14B"), lambda row: row.agent.model == "Qwen3-14B"),
+    (("--source", "harbour"), lambda row: row.environment == "harbour"),
+    (("--source", "weather"), lambda row: "weather" in source_names(row)),
+    (("--min-reward", "0.05"), lambda row: reward_of(row) >= 0.05),
+    (("--max-reward", "0.05"), lambda row: 0 <= reward_of(row) <= 0.05),
+    (("--min-calls", "4"), lambda row: len(row.calls) >= 4),
+    (("--max-calls", "0"), lambda row: not row.calls),
+    (("--max-messages", "2"), lambda row: len(row.messages) <= 2),
+    (
+        ("--agent", "echo", "--agent", "noop", "--min-calls", "1"),
+        lambda row: row.agent.name in {"echo", "noop"} and bool(row.calls),
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "takes"), FILTERS)
 def test_a_filter_takes_what_it_names_and_counts_the_others(
     options: tuple[str, ...],
     takes: Callable[[Trajectory], bool],

@@ -3,8 +3,9 @@
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 import pytest
@@ -35,7 +36,8 @@ ROWS = assorted(1000)
 CHATS = [row for row in ROWS if row.status is not EpisodeStatus.FAILED]
 
 
-class Loaded(NamedTuple):
+@dataclass(frozen=True)
+class Loaded:
     """What ``datasets`` made of files, each streamed and not."""
 
     folder: Path
