@@ -337,11 +337,16 @@ class TrajectoryWriter:
         """Append one line; a line that does not fit on the disk is taken back as a whole.
 
         Raises:
-            ConfigError: The disk is full or refuses; all earlier lines are intact.
+            ConfigError: The disk is full or refuses, or the trajectory holds what JSON cannot carry; all
+                earlier lines are intact.
         """
         if self._file is None:
             raise ValueError(f"{self.path} is closed")
-        line = orjson.dumps(trajectory.as_line()) + b"\n"
+        try:
+            line = orjson.dumps(trajectory.as_line()) + b"\n"
+        except (TypeError, ValueError) as error:
+            words = f"the trajectory of episode {trajectory.episode_id} cannot be written as JSON"
+            raise ConfigError(f"{self.path}: {words}: {error}") from None
         try:
             if os.write(self._file, line) < len(line):
                 os.truncate(self.path, self._size)

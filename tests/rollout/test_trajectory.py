@@ -270,6 +270,18 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert list(read_trajectories(path)) == rows
 
 
+def test_what_json_cannot_carry_is_refused_by_episode_and_leaves_earlier_lines(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.jsonl"
+    with TrajectoryWriter(path) as writer:
+        writer.write(build([USER]))
+        with pytest.raises(ConfigError, match="episode e1 cannot be written as JSON"):
+            writer.write(build([USER], distractors={"k": float("nan")}))
+
+    assert list(read_trajectories(path)) == [build([USER])]
+
+
 @pytest.mark.parametrize("num_written", [0, 1])
 def test_what_fails_leaves_what_was_written_and_else_no_file(
     tmp_path: Path, num_written: int
