@@ -13,7 +13,7 @@ import pytest
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.trajectory import Trajectory
 
-from assorted_trajectories import assorted, write_trajectories
+from assorted_trajectories import NUM_PLAIN, assorted, write_trajectories
 from command_line import Cli
 from installed_programs import python_of
 
@@ -50,11 +50,11 @@ class Loaded:
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
-    """Two files of trajectories, and their exports; the last row of each file has failed."""
+    """Two files of trajectories, and their exports; the first holds only nulls where there can be null."""
     folder = tmp_path_factory.mktemp("rows")
     files = [
-        str(write_trajectories(folder / "a.jsonl", ROWS[:208])),
-        str(write_trajectories(folder / "b.jsonl", ROWS[208:])),
+        str(write_trajectories(folder / "a.jsonl", ROWS[:NUM_PLAIN])),
+        str(write_trajectories(folder / "b.jsonl", ROWS[NUM_PLAIN:])),
     ]
     cli = Cli(folder / "home")
     for ending in ("parquet", "jsonl"):
@@ -118,7 +118,7 @@ def test_two_files_of_every_kind_of_trajectory_are_loaded_as_they_were_written(
     for rows in loaded["lines"]:
         assert [Trajectory.from_line(row) for row in rows] == ROWS
     for rows in loaded["backwards"]:
-        assert [Trajectory.from_line(row) for row in rows] == ROWS[208:] + ROWS[:208]
+        assert [Trajectory.from_line(row) for row in rows] == ROWS[NUM_PLAIN:] + ROWS[:NUM_PLAIN]
 
 
 @pytest.mark.foreign

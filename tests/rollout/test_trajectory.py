@@ -203,6 +203,23 @@ def test_a_line_of_the_first_version_is_read_as_one_of_this_one(tmp_path: Path) 
     assert list(read_trajectories(path)) == [whole]
 
 
+def test_a_file_that_version_2_wrote_is_read_and_written_again_as_this_one(tmp_path: Path) -> None:
+    played, failed = rows = list(read_trajectories(Path(__file__).parent / "version_2.jsonl"))
+
+    assert [m.role for m in played.messages] == ["system", "user", "assistant", "tool", "assistant"]
+    assert played.reward is not None
+    assert played.reward.reward == 0.99999933333
+    assert played.calls[0].solved == (1,)
+    assert played.tools[0]["type"] == "function"
+    assert (failed.episode_id, failed.source["names"]) == (None, ["harbour"])
+    assert failed.failure == FAILURE
+    with TrajectoryWriter(tmp_path / "t.jsonl") as writer:
+        for row in rows:
+            writer.write(row)
+    assert '"schema_version":3' in (tmp_path / "t.jsonl").read_text("utf-8")
+    assert list(read_trajectories(tmp_path / "t.jsonl")) == rows
+
+
 def types_of(line: Mapping[str, Any]) -> dict[str, str]:
     """The types that PyArrow guesses from one line alone."""
     schema = ARROW_JSON.read_json(io.BytesIO(json.dumps(line).encode())).schema

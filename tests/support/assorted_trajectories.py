@@ -30,8 +30,10 @@ from astra_mcp.types import JsonObject, Origin
 
 from trajectories import a_trajectory
 
-__all__ = ["assorted", "write_trajectories"]
+__all__ = ["NUM_PLAIN", "assorted", "write_trajectories"]
 
+NUM_PLAIN = 3
+"""How many of the first ones hold as little as there can be."""
 _AGENTS = ("noop", "oracle", "probe", "random", "echo", "explore", "enumerate", "model")
 _TEXTS = (
     "How many ships are in the harbour?",
@@ -86,9 +88,9 @@ _BOUNDARIES = (
 
 
 def assorted(num: int) -> list[Trajectory]:
-    """Give so many, of which the last has failed; the first ones hold as little as there can be."""
-    plain = [a_trajectory(messages=_chat(0, 0, EpisodeStatus.CLOSED)) for _ in range(3)]
-    return [*plain, *islice(map(_trajectory, range(num)), num - 4), _trajectory(4)]
+    """Give so many, of which the last has failed."""
+    plain = [a_trajectory(messages=_chat(0, 0, EpisodeStatus.CLOSED)) for _ in range(NUM_PLAIN)]
+    return [*plain, *islice(map(_trajectory, range(num)), num - NUM_PLAIN - 1), _trajectory(4)]
 
 
 def write_trajectories(path: Path, trajectories: Sequence[Trajectory]) -> Path:

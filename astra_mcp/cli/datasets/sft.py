@@ -19,7 +19,7 @@ __all__ = ["sft"]
 
 def sft(  # noqa: PLR0913 - one parameter for each option
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Trajectory files, in order.")
+        list[Path], typer.Argument(metavar="FILE", help="Trajectory files, in order.")
     ],
     *,
     file: Annotated[
