@@ -172,6 +172,7 @@ def test_the_same_files_give_the_same_bytes(
         (("--out", "a.csv"), "must end in .parquet or .jsonl or .ndjson for --format messages"),
         (("--format", "openai", "--out", "a.parquet"), "must end in .jsonl or .ndjson"),
         (("--format", "inspect", "--out", "a.jsonl"), "must end in .eval"),
+        (("--format", "inspect", "--out", "a.eval", "--split", "test"), "--split labels rows"),
         (("--out", "mine.jsonl"), "is there already"),
         (("t.jsonl", "--out", "a.jsonl"), "t.jsonl is named twice"),
         (("none.jsonl", "--out", "a.jsonl"), "none.jsonl cannot be read"),

@@ -48,7 +48,12 @@ class SftExport:
 
 
 def export_sft(
-    files: Sequence[Path], file: Path, form: SftForm, selection: Selection, *, split: str = "train"
+    files: Sequence[Path],
+    file: Path,
+    form: SftForm,
+    selection: Selection,
+    *,
+    split: str | None = None,
 ) -> SftExport:
     """Write what is selected of trajectory files, in their order, and a card beside rows.
 
@@ -57,7 +62,7 @@ def export_sft(
         file: Is not there yet; its ending must suit the form.
         form: What to write.
         selection: Which trajectories.
-        split: What rows are for.
+        split: What rows are for, ``train`` unless it is said; a log has none.
 
     Raises:
         ConfigError: Options do not go together, a file cannot be read or written, a line is no trajectory,
@@ -67,12 +72,16 @@ def export_sft(
     selected = Selected(files, selection, needs_chat=form is not SftForm.INSPECT)
     tally = Tally()
     if form is SftForm.INSPECT:
+        if split is not None:
+            raise ConfigError("--split labels rows: a log of Inspect has none")
         with new_file(file) as made:
             write_inspect_log(selected, made)
         return SftExport(selected=selected, card=None, reasonings_left_out=0)
     is_chat = form is SftForm.MESSAGES
     write_rows(file, CHAT_COLUMNS, _rows(selected, chat_row if is_chat else openai_row, tally))
-    card = write_sft_card(file, form, selected=selected, tally=tally, split=split, is_chat=is_chat)
+    card = write_sft_card(
+        file, form, selected=selected, tally=tally, split=split or "train", is_chat=is_chat
+    )
     left_out = 0 if is_chat else tally.reasonings
     return SftExport(selected=selected, card=card, reasonings_left_out=left_out)
 

@@ -50,7 +50,10 @@ def sft(  # noqa: PLR0913 - one parameter for each option
     min_calls: Annotated[int | None, typer.Option(min=0, help="Fewest answered calls.")] = None,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Most answered calls.")] = None,
     max_messages: Annotated[int | None, typer.Option(min=1, help="Most messages.")] = None,
-    split: Annotated[str, typer.Option(help="What the rows are for: train, test.")] = "train",
+    split: Annotated[
+        str | None,
+        typer.Option(help="What the rows are for: train, test. \\[default: train]"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write trajectories for supervised fine-tuning, or as a log that Inspect shows.
