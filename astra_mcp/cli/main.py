@@ -63,7 +63,8 @@ COMMANDS: Mapping[str, Listed] = {
     ),
     "synth": Listed("astra_mcp.cli.synth.command:app", "Make environments."),
     "export": Listed(
-        "astra_mcp.cli.datasets.commands:app", "Write environments as files for other programs."
+        "astra_mcp.cli.datasets.commands:app",
+        "Write environments and trajectories as files for others.",
     ),
     "episodes": Listed("astra_mcp.cli.episodes:app", "List, show and replay recorded episodes."),
     "registry": Listed(

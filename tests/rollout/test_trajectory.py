@@ -1,13 +1,17 @@
 """The trajectory schema: what it refuses, and its files."""
 
+import importlib
+import io
 import json
 import resource
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -27,9 +31,13 @@ from astra_mcp.trajectory import (
     TrajectoryFailure,
     TrajectoryWriter,
     UserMessage,
+    Versions,
     read_trajectories,
+    trajectory_schema,
 )
+from astra_mcp.trajectory.line import PLAIN_MEMBERS
 
+from documented_code import TRAJECTORY_SCHEMAS, trajectory_schema_text
 from trajectories import a_trajectory
 
 
@@ -82,7 +90,9 @@ def test_every_answered_conversation_is_a_trajectory_and_survives_json(
 ) -> None:
     trajectory = build(messages)
 
-    assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
+    line = json.loads(json.dumps(trajectory.as_line()))
+
+    assert Trajectory.from_line(line) == trajectory
 
 
 @given(conversations(), st.data())
@@ -137,9 +147,9 @@ def test_annotations_must_match_the_tool_messages() -> None:
 
 def test_messages_are_rendered_as_chat_endpoints_take_them() -> None:
     messages = [USER, AssistantMessage(content="Hm.", reasoning_content="Aha.")]
-    document = json.loads(build([*messages, calls("a"), answer("a")]).model_dump_json())
+    line = build([*messages, calls("a"), answer("a")]).as_line()
 
-    assert document["messages"] == [
+    assert json.loads(str(line["messages"])) == [
         {"role": "user", "content": "Go."},
         {"role": "assistant", "content": "Hm.", "reasoning_content": "Aha."},
         {
@@ -151,18 +161,115 @@ def test_messages_are_rendered_as_chat_endpoints_take_them() -> None:
         },
         {"role": "tool", "tool_call_id": "a", "content": ""},
     ]
-    assert document["schema_version"] == 2
 
 
-def test_a_trajectory_of_the_first_version_is_read_as_one_of_this_one() -> None:
+# --- lines --------------------------------------------------------------------------------------
+
+
+ARROW_JSON: Any = importlib.import_module("pyarrow.json")
+SCHEMA: dict[str, Any] = trajectory_schema()
+OBEYS = jsonschema_rs.validator_for(SCHEMA)
+OBEYS_INSIDE = {
+    name: jsonschema_rs.validator_for({**member["contentSchema"], "$defs": SCHEMA["$defs"]})
+    for name, member in SCHEMA["properties"].items()
+    if "contentSchema" in member
+}
+"""By member: checks what its text holds."""
+
+
+def line_of_version_2(trajectory: Trajectory) -> dict[str, Any]:
+    """As version 2 had it: no member was JSON text."""
+    return {"schema_version": 2, **trajectory.model_dump(mode="json")}
+
+
+@given(conversations())
+def test_a_line_of_the_second_version_is_read_as_one_of_this_one(messages: list[Message]) -> None:
+    whole = build(messages, tools=({"type": "function", "function": {"name": "f"}},))
+
+    assert Trajectory.from_line(line_of_version_2(whole)) == whole
+
+
+def test_a_line_of_the_first_version_is_read_as_one_of_this_one(tmp_path: Path) -> None:
     whole = build([USER, calls("a"), answer("a")])
-    old = whole.model_dump(mode="json", exclude={"distractors", "failures"})
-    old["schema_version"] = 1
-    for note in old["calls"]:
+    old: dict[str, Any] = {**line_of_version_2(whole), "schema_version": 1}
+    del old["distractors"], old["failures"]
+    notes: list[dict[str, Any]] = old["calls"]
+    for note in notes:
         for added in ("server", "tool", "emulator", "injected"):
             del note[added]
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps(old) + "\n", encoding="utf-8")
 
-    assert Trajectory.model_validate_json(json.dumps(old)) == whole
+    assert list(read_trajectories(path)) == [whole]
+
+
+def test_a_file_that_version_2_wrote_is_read_and_written_again_as_this_one(tmp_path: Path) -> None:
+    played, failed = rows = list(read_trajectories(Path(__file__).parent / "version_2.jsonl"))
+
+    assert [m.role for m in played.messages] == ["system", "user", "assistant", "tool", "assistant"]
+    assert played.reward is not None
+    assert played.reward.reward == 0.99999933333
+    assert played.calls[0].solved == (1,)
+    assert played.tools[0]["type"] == "function"
+    assert (failed.episode_id, failed.source["names"]) == (None, ["harbour"])
+    assert failed.failure == FAILURE
+    with TrajectoryWriter(tmp_path / "t.jsonl") as writer:
+        for row in rows:
+            writer.write(row)
+    assert '"schema_version":3' in (tmp_path / "t.jsonl").read_text("utf-8")
+    assert list(read_trajectories(tmp_path / "t.jsonl")) == rows
+
+
+def types_of(line: Mapping[str, Any]) -> dict[str, str]:
+    """The types that PyArrow guesses from one line alone."""
+    schema = ARROW_JSON.read_json(io.BytesIO(json.dumps(line).encode())).schema
+    return {field.name: str(field.type) for field in schema}
+
+
+@given(
+    conversations(),
+    st.datetimes(timezones=st.just(UTC)),
+    st.none() | st.sampled_from(["2026-01-05", "2026-01-05T00:00:00Z", "1", "null", ""]),
+    st.dictionaries(texts, texts, max_size=2),
+)
+def test_every_line_has_the_same_types_whatever_it_holds(
+    messages: list[Message], instant: datetime, word: str | None, labels: dict[str, str]
+) -> None:
+    line = build(
+        messages,
+        created_at=instant,
+        episode_id=word,
+        tools_hash=word,
+        labels=labels,
+        versions=Versions(astra_mcp="1", source=word),
+        distractors={"mode": word} if word else None,
+    ).as_line()
+
+    assert types_of(line) == {
+        name: "int64" if name == "schema_version" else "string" for name in SCHEMA["properties"]
+    }
+
+
+@settings(max_examples=30)
+@given(conversations())
+def test_every_line_and_what_its_texts_hold_obeys_the_published_schema(
+    messages: list[Message],
+) -> None:
+    line: dict[str, Any] = build(messages, tools=({"type": "function"},)).as_line()
+
+    OBEYS.validate(line)
+    assert line.keys() - OBEYS_INSIDE.keys() == {"schema_version", *PLAIN_MEMBERS}
+    for member, obeys in OBEYS_INSIDE.items():
+        obeys.validate(json.loads(line[member]))
+    for member in line:
+        assert not OBEYS.is_valid({**line, member: None})
+        assert not OBEYS.is_valid({k: v for k, v in line.items() if k != member})
+
+
+def test_the_published_schema_is_that_of_the_model() -> None:
+    fresh = trajectory_schema_text()
+
+    assert [file for file in TRAJECTORY_SCHEMAS if file.read_text("utf-8") != fresh] == []
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -178,6 +285,18 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
             assert path.read_bytes().endswith(b"}\n")
 
     assert list(read_trajectories(path)) == rows
+
+
+def test_what_json_cannot_carry_is_refused_by_episode_and_leaves_earlier_lines(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.jsonl"
+    with TrajectoryWriter(path) as writer:
+        writer.write(build([USER]))
+        with pytest.raises(ConfigError, match="episode e1 cannot be written as JSON"):
+            writer.write(build([USER], distractors={"k": float("nan")}))
+
+    assert list(read_trajectories(path)) == [build([USER])]
 
 
 @pytest.mark.parametrize("num_written", [0, 1])
@@ -229,25 +348,50 @@ def test_a_line_that_does_not_fit_is_taken_back_as_a_whole(tmp_path: Path) -> No
     assert len(list(read_trajectories(path))) == 2
 
 
+def changed(**members: Any) -> str:
+    """A line with other members."""
+    return json.dumps(build([USER]).as_line() | members) + "\n"
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ('{"schema_version": 2', "line 2: .*cut off"),
-        ('{"schema_version": 3}\n', "line 2: .*newer than 2: update astra-mcp"),
-        ('{"schema_version": 2, "colour": "red"}\n', "line 2: "),
+        ('{"schema_version": 3', "line 2: .*cut off"),
         ("\n", "line 2: "),
+        ("[]\n", "line 2: must be a JSON object"),
+        ("{}\n", "line 2: schema_version is missing"),
+        ("[" * 100_000 + "\n", "line 2: nests too deeply"),
+        ('{"schema_version": 3, "schema_version": 3}\n', "'schema_version' stands twice"),
+        (changed(schema_version=4), "line 2: .*newer than 3: update astra-mcp"),
+        (changed(schema_version=0), "line 2: schema_version 0 is none of 1 to 3"),
+        (changed(schema_version="3"), "line 2: schema_version '3' is none of 1 to 3"),
+        (changed(colour='"red"'), "line 2: colour: "),
+        (changed(messages=[]), "line 2: messages: must be JSON text"),
+        (changed(messages="[{"), "line 2: messages: is no JSON text"),
+        (changed(messages="[" * 100_000), "line 2: messages: nests too deeply"),
+        (changed(messages='[{"role": "user"}]'), r"line 2: messages\.0\.user\.content: "),
+        (changed(labels='{"a": NaN}'), "line 2: labels: .*NaN is not JSON"),
+        (changed(status="open"), "line 2: status: "),
     ],
 )
 def test_a_line_that_is_no_trajectory_is_named_by_its_number(
     tmp_path: Path, line: str, fault: str
 ) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_text(build([USER]).model_dump_json() + "\n" + line, encoding="utf-8")
+    path.write_text(changed() + line, encoding="utf-8")
 
     rows = read_trajectories(path)
     assert next(rows).environment == "some-place"
     with pytest.raises(ConfigError, match=fault):
         next(rows)
+
+
+def test_a_line_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b'{"schema_version": "\xff"}\n')
+
+    with pytest.raises(ConfigError, match="line 1: is not UTF-8"):
+        next(read_trajectories(path))
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

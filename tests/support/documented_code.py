@@ -1,13 +1,14 @@
-"""What pages and docstrings repeat of the code: layers, lists of modules, families, the tree of errors.
+"""What pages and files repeat of the code: layers, modules, families, the tree of errors, a JSON Schema.
 
     python tests/support/documented_code.py
 
 writes them anew. In a page, a block stands between ``<!-- generated: layers -->``,
 ``<!-- generated: families -->`` or ``<!-- generated: modules FOLDER -->`` and ``<!-- end -->``; the tree
-of errors stands in the docstring of ``astra_mcp/errors.py``.
+of errors stands in the docstring of ``astra_mcp/errors.py``, the schema of trajectories in a file of its own.
 """
 
 import ast
+import json
 import re
 import sys
 import tomllib
@@ -18,9 +19,14 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "support"))
 
 from astra_mcp.synthesis.environments.families.catalog import find_families  # noqa: E402
+from astra_mcp.trajectory import trajectory_schema  # noqa: E402
 
 from source_graph import Source, SourceGraph, offered_names, read_sources  # noqa: E402
 
+TRAJECTORY_SCHEMAS = (
+    ROOT / "astra_mcp" / "trajectory" / "trajectory.schema.json",
+    ROOT / "docs" / "trajectory.schema.json",
+)
 _BLOCK = re.compile(r"(<!-- generated: (\w+)(?: ([\w.]+))? -->\n)(.*?)(<!-- end -->)", re.S)
 _ERRORS = "astra_mcp.errors"
 _TREE = re.compile(r"(?<=\n\n)AstraError\n.*?\n(?=\n)", re.S)
@@ -33,6 +39,13 @@ def main() -> None:
         _replace(page, with_blocks(page.read_text(encoding="utf-8"), graph))
     errors = graph.sources[_ERRORS]
     _replace(errors.path, with_error_tree(errors.text, graph))
+    for file in TRAJECTORY_SCHEMAS:
+        _replace(file, trajectory_schema_text())
+
+
+def trajectory_schema_text() -> str:
+    """The schema of a line of a trajectory file, as it is published."""
+    return json.dumps(trajectory_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def read_product() -> SourceGraph:

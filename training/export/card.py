@@ -1,28 +1,17 @@
-"""The card beside an exported file: what Hugging Face reads, and what people should know of the rows."""
+"""The card beside exported environments: what Hugging Face reads, and what people should know of the rows."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from astra_mcp import __version__
 from astra_mcp.environments.bundle import Bundle
-from astra_mcp.errors import ConfigError
 from training.export.columns import VERL_COLUMNS, Columns, card_features
+from training.export.readme import count_table, several, size_category, table_row, write_page
 
-__all__ = ["CARD", "Exported", "card_text", "is_own_card", "write_card"]
+__all__ = ["Exported", "write_card"]
 
-CARD = "README.md"
-_MARK = "<!-- written by astra-mcp export rl; another export into this folder writes it anew -->"
-_SIZES = (
-    (1_000, "n<1K"),
-    (10_000, "1K<n<10K"),
-    (100_000, "10K<n<100K"),
-    (1_000_000, "100K<n<1M"),
-)
-_LARGEST = "n>1M"
 _ROWS_FIELDS = """\
 | field | what it is |
 |---|---|
@@ -59,33 +48,8 @@ class Exported:
     split: str
 
 
-def is_own_card(file: Path) -> bool:
-    """True where a card may be written: there is none, or one that an export wrote.
-
-    Raises:
-        ConfigError: What is there cannot be read.
-    """
-    try:
-        return not file.exists() or _MARK in file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
-
-
 def write_card(exported: Exported) -> Path | None:
     """Write the card beside the file; gives None where a README is there that no export wrote."""
-    file = exported.file.parent / CARD
-    if not is_own_card(file):
-        return None
-    try:
-        file.write_text(card_text(exported), encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror}") from error
-    return file
-
-
-def card_text(exported: Exported) -> str:
-    """Write the card: front matter, and sections for people."""
-    matter = yaml.safe_dump(_front_matter(exported), sort_keys=False, allow_unicode=True)
     sections = (
         ("What it is", _what(exported)),
         ("Fields", _VERL_FIELDS if exported.columns is VERL_COLUMNS else _ROWS_FIELDS),
@@ -94,21 +58,18 @@ def card_text(exported: Exported) -> str:
         ("How it was verified", _how_verified(exported.bundles)),
         ("Limits", _limits(exported)),
     )
-    body = "\n".join(f"## {title}\n\n{text}" for title, text in sections)
-    return (
-        f"---\n{matter}---\n\n{_MARK}\n\n# Tool environments for reinforcement learning\n\n{body}"
-    )
+    title = "Tool environments for reinforcement learning"
+    return write_page(exported.file.parent, "rl", title, _front_matter(exported), sections)
 
 
 def _front_matter(exported: Exported) -> dict[str, object]:
     documents = [bundle.document for bundle in exported.bundles]
     licenses = sorted({document.provenance.license.lower() for document in documents})
-    size = next((name for most, name in _SIZES if exported.num_rows < most), _LARGEST)
     data_files = [{"split": exported.split, "path": exported.file.name}]
     return {
         "license": licenses[0] if len(licenses) == 1 else licenses,
         "language": sorted({document.language for document in documents}),
-        "size_categories": [size],
+        "size_categories": [size_category(exported.num_rows)],
         "task_categories": ["reinforcement-learning", "text-generation"],
         "tags": ["agent", "tool-use", "mcp"],
         "configs": [{"config_name": "default", "data_files": data_files}],
@@ -120,21 +81,17 @@ def _what(exported: Exported) -> str:
     form = (
         "as verl reads them" if exported.columns is VERL_COLUMNS else "in the form of ASTRA-RL-1k"
     )
-    num_rows = _several(exported.num_rows, "row")
-    num_environments = _several(len(exported.bundles), "tool environment")
+    num_rows = several(exported.num_rows, "row")
+    num_environments = several(len(exported.bundles), "tool environment")
     return (
         f"`{exported.file.name}` holds {num_rows} of {num_environments}, {form}. An agent is given a "
         "question and tools; it is scored by what the results of its calls contain, not by its words.\n"
     )
 
 
-def _several(num: int, what: str) -> str:
-    return f"{num} {what}" if num == 1 else f"{num} {what}s"
-
-
 def _how_made(exported: Exported) -> str:
     sources = Counter(b.document.provenance.source for b in exported.bundles)
-    rows = "".join(_table_row(source, num) for source, num in sorted(sources.items()))
+    rows = "".join(table_row(source, num) for source, num in sorted(sources.items()))
     command = "verl" if exported.columns is VERL_COLUMNS else "rows"
     return (
         f"By `astra-mcp export rl --format {command}`, version {__version__}. "
@@ -149,18 +106,7 @@ def _counts(bundles: Sequence[Bundle]) -> str:
         ("language", (d.language for d in documents)),
         ("scenario type", (d.scenario_type for d in documents)),
     )
-    return "\n".join(_count_table(title, values) for title, values in tables)
-
-
-def _count_table(title: str, values: Iterable[str | None]) -> str:
-    counts = Counter("not stated" if value is None else str(value) for value in values)
-    rows = "".join(_table_row(name, num) for name, num in sorted(counts.items()))
-    return f"| {title} | environments |\n|---|---|\n{rows}"
-
-
-def _table_row(name: str, num: int) -> str:
-    plain = " ".join(name.split()).replace("|", "\\|")
-    return f"| {plain} | {num} |\n"
+    return "\n".join(count_table(title, "environments", values) for title, values in tables)
 
 
 def _how_verified(bundles: Sequence[Bundle]) -> str:

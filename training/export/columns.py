@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from astra_mcp.types import JsonObject
 
-__all__ = ["ROW_COLUMNS", "VERL_COLUMNS", "Columns", "arrow_schema", "card_features"]
+__all__ = [
+    "CHAT_COLUMNS",
+    "ROW_COLUMNS",
+    "VERL_COLUMNS",
+    "Columns",
+    "arrow_schema",
+    "card_features",
+]
 
 Columns = Mapping[str, Any]
 """Each column with its type."""
@@ -52,6 +59,26 @@ VERL_COLUMNS: Final[Columns] = MappingProxyType(
     }
 )
 """As verl 0.9.1 reads it; its agent loops get every column."""
+
+CHAT_COLUMNS: Final[Columns] = MappingProxyType(
+    {
+        "messages": [
+            {
+                "role": TEXT,
+                "content": TEXT,
+                "reasoning_content": TEXT,
+                "tool_calls": [
+                    {"id": TEXT, "type": TEXT, "function": {"name": TEXT, "arguments": TEXT}}
+                ],
+                "tool_call_id": TEXT,
+                "name": TEXT,
+            }
+        ],
+        "tools": TEXT,
+        "metadata": TEXT,
+    }
+)
+"""Chats of trajectories: OpenAI messages, of which each has every member."""
 
 
 def arrow_schema(arrow: Any, columns: Columns) -> Any:

@@ -17,9 +17,9 @@ from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 from training.export.columns import Columns, arrow_schema
 
-__all__ = ["PARQUET", "new_file", "read_rows", "write_rows"]
+__all__ = ["LINES", "PARQUET", "new_file", "read_rows", "write_rows"]
 
-_LINES = (".jsonl", ".ndjson")
+LINES = (".jsonl", ".ndjson")
 PARQUET = ".parquet"
 _BATCH_ROWS = 100
 """A published row has up to 250 KB."""
@@ -76,8 +76,8 @@ def read_rows(file: Path) -> Iterator[tuple[int, Mapping[str, object] | str]]:
 
 
 def _check_ending(file: Path) -> None:
-    if file.suffix not in (*_LINES, PARQUET):
-        raise ConfigError(f"{file} must end in {', '.join(_LINES)} or {PARQUET}")
+    if file.suffix not in (*LINES, PARQUET):
+        raise ConfigError(f"{file} must end in {', '.join(LINES)} or {PARQUET}")
 
 
 def _read_line(line: bytes) -> Mapping[str, object] | str:

@@ -1,4 +1,4 @@
-"""Environments as files for others: RL rows, their import, and archives for desktop clients.
+"""Environments and trajectories as files for others: RL rows and their import, archives, chats and logs.
 
-To read in this order: ``commands``, ``importing``.
+To read in this order: ``sft``, ``commands``, ``importing``.
 """

@@ -1,4 +1,4 @@
-"""``astra-mcp export``: environments as files for others."""
+"""``astra-mcp export``: environments and trajectories as files for others."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from astra_mcp.cli.datasets.sft import sft
 from astra_mcp.compose.bundles import find_bundle_folders, find_bundles, unknown_environment
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.environments.archive.mcpb import archive_of
@@ -14,13 +15,16 @@ from astra_mcp.environments.loading import load_bundle
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, print_json, report_errors, say
-from training.export.card import CARD
 from training.export.exporting import Form, export_rl
+from training.export.readme import CARD
 from training.export.row_files import new_file
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Write environments as files for other programs.")
+app = typer.Typer(
+    no_args_is_help=True, help="Write environments and trajectories as files for others."
+)
+app.command("sft")(sft)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 

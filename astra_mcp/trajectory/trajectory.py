@@ -1,8 +1,6 @@
-"""The trajectory: what one agent did in one episode, in one schema from rollout to training.
+"""The trajectory as a value, which is checked as a whole, and its files.
 
-Messages are OpenAI chat messages, the tool list is the OpenAI function documents as they were shown, so
-a line of a file is a training example without conversion. Knows values and files; knows neither the
-gateway nor an agent.
+Messages are OpenAI chat messages, the tool list is the OpenAI function documents as they were shown.
 """
 
 import os
@@ -13,24 +11,27 @@ from enum import StrEnum
 from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
+import orjson
 from pydantic import (
     BaseModel,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
+    field_serializer,
     model_serializer,
     model_validator,
 )
 
-from astra_mcp.call_record import CallFacts, EndStatus, EpisodeStatus, Step, upgraded
+from astra_mcp.call_record import CallFacts, EndStatus, EpisodeStatus
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
+from astra_mcp.strict_json import parse_strict
+from astra_mcp.trajectory.line import closed_line, instant_text, opened_line
 from astra_mcp.types import FailureOrigin, FrozenModel, JsonObject
 
 __all__ = [
-    "SCHEMA_VERSION",
     "AgentInfo",
     "AssistantMessage",
     "CallNote",
@@ -49,8 +50,6 @@ __all__ = [
     "Versions",
     "read_trajectories",
 ]
-
-SCHEMA_VERSION = 2
 
 
 class FunctionCall(FrozenModel):
@@ -189,14 +188,9 @@ class Versions(FrozenModel):
     """Version of the environment, where the source is one."""
 
 
-_STEPS: Mapping[int, Step] = {1: lambda old: old}
-"""From each older version to the next; what version 2 added may be None."""
-
-
 class Trajectory(FrozenModel):
     """One agent in one episode. Source: ASTRA sec. 2.1, eq. (2): tau = {m_0 ... m_{k-1}}."""
 
-    schema_version: Literal[2] = SCHEMA_VERSION
     episode_id: str | None
     """None where no episode could be opened."""
     created_at: datetime
@@ -236,11 +230,29 @@ class Trajectory(FrozenModel):
         asked = self.source.get("question")
         return asked if self.environment is not None and isinstance(asked, str) else None
 
-    @model_validator(mode="before")
     @classmethod
-    def _of_this_schema(cls, data: Any) -> Any:
-        """Take an older one for what it is in this version, and refuse a newer one."""
-        return upgraded(data, SCHEMA_VERSION, _STEPS)
+    def from_line(cls, line: Mapping[str, Any]) -> Self:
+        """Read a line, or the row that a program made of it when it loaded a file.
+
+        Args:
+            line: Of this schema version or an older one.
+
+        Raises:
+            ValueError: It is none; pydantic's own error where a field is wrong.
+        """
+        return cls.model_validate(opened_line(line))
+
+    def as_line(self) -> JsonObject:
+        """Give the line: the same members and types for every trajectory.
+
+        Raises:
+            ValueError: A number in it is not finite, which JSON cannot carry.
+        """
+        return closed_line(self.model_dump(mode="json"))
+
+    @field_serializer("created_at", when_used="json")
+    def _write_created_at(self, created_at: datetime) -> str:
+        return instant_text(created_at)
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -325,11 +337,16 @@ class TrajectoryWriter:
         """Append one line; a line that does not fit on the disk is taken back as a whole.
 
         Raises:
-            ConfigError: The disk is full or refuses; all earlier lines are intact.
+            ConfigError: The disk is full or refuses, or the trajectory holds what JSON cannot carry; all
+                earlier lines are intact.
         """
         if self._file is None:
             raise ValueError(f"{self.path} is closed")
-        line = trajectory.model_dump_json().encode() + b"\n"
+        try:
+            line = orjson.dumps(trajectory.as_line()) + b"\n"
+        except (TypeError, ValueError) as error:
+            words = f"the trajectory of episode {trajectory.episode_id} cannot be written as JSON"
+            raise ConfigError(f"{self.path}: {words}: {error}") from None
         try:
             if os.write(self._file, line) < len(line):
                 os.truncate(self.path, self._size)
@@ -395,10 +412,23 @@ def read_trajectories(path: Path) -> Iterator[Trajectory]:
 
 def _parse_line(path: Path, number: int, line: bytes) -> Trajectory:
     try:
-        return Trajectory.model_validate_json(line)
+        return Trajectory.from_line(_parse_object(line))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"]))
-        cut = "" if line.endswith(b"\n") else " (the line is cut off at the end of the file)"
-        msg = f"{path}: line {number}: {field + ': ' if field else ''}{first['msg']}{cut}"
-        raise ConfigError(msg) from None
+        fault = f"{field + ': ' if field else ''}{first['msg']}"
+    except UnicodeDecodeError as error:
+        fault = f"is not UTF-8 (byte {error.start})"
+    except RecursionError:
+        fault = "nests too deeply"
+    except ValueError as error:
+        fault = str(error)
+    cut = "" if line.endswith(b"\n") else " (the line is cut off at the end of the file)"
+    raise ConfigError(f"{path}: line {number}: {fault}{cut}")
+
+
+def _parse_object(line: bytes) -> JsonObject:
+    document = parse_strict(line.decode())
+    if isinstance(document, dict):
+        return cast("JsonObject", document)
+    raise ValueError("must be a JSON object")
