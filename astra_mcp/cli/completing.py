@@ -12,6 +12,8 @@ IMPORT_FORMATS: Final = (
     "astra_servers",
     "openapi",
     "server_json",
+    "livemcpbench",
+    "tools_list",
     "functions",
     "live",
     "listing",
