@@ -13,7 +13,7 @@ IMPORT_FORMATS: Final = (
     "openapi",
     "server_json",
     "livemcpbench",
-    "tools_list",
+    "mcp_tools",
     "functions",
     "live",
     "listing",
@@ -63,6 +63,7 @@ NAMED: Final[Mapping[str, _Names]] = {
     "episodes show": _episodes,
     "episodes replay": _episodes,
     "registry show": _published("registered"),
+    "registry remove": _published("registered"),
     "registry import --format": lambda: IMPORT_FORMATS,
 }
 """By command, for its arguments, and by command and option."""

@@ -11,12 +11,9 @@ from enum import StrEnum
 
 from astra_mcp.embedding.words import is_unspaced
 from astra_mcp.types import ToolSpec
-from registry.documents.sources import Rejection, ServerReason, ToolReason
+from registry.documents.sources import MIN_TOOLS, Rejection, ServerReason, ToolReason
 
 __all__ = ["Clarity", "clarity_of", "reject_server", "reject_tool"]
-
-_MIN_TOOLS = 3
-"""A server of fewer tools is left out."""
 
 _PLACEHOLDERS = frozenset(
     {
@@ -115,17 +112,18 @@ def reject_tool(spec: ToolSpec, original_name: str = "") -> Rejection | None:
     return None
 
 
-def reject_server(num_tools: int, num_kept: int) -> Rejection | None:
+def reject_server(num_tools: int, num_kept: int, min_tools: int = MIN_TOOLS) -> Rejection | None:
     """Say why a server is not good enough; None where it is.
 
     Args:
         num_tools: So many its document lists.
         num_kept: So many are left after the rejection of tools.
+        min_tools: So many are needed.
     """
     if num_tools == 0:
         return Rejection(ServerReason.NO_TOOLS, "tools: its document lists none")
-    if num_kept < _MIN_TOOLS:
-        detail = f"tools: {num_kept} of {num_tools} are left, {_MIN_TOOLS} are needed"
+    if num_kept < min_tools:
+        detail = f"tools: {num_kept} of {num_tools} are left, {min_tools} are needed"
         return Rejection(ServerReason.TOO_FEW_TOOLS, detail)
     return None
 

@@ -16,7 +16,13 @@ from registry.documents.language import language_of
 from registry.documents.normalisation import normalise_tool, tool_hash
 from registry.documents.prepared import PreparedServer, PreparedTool, with_verdicts
 from registry.documents.search_words import search_words
-from registry.documents.sources import Rejection, ServerDocument, ToolDocument, ToolReason
+from registry.documents.sources import (
+    MIN_TOOLS,
+    Rejection,
+    ServerDocument,
+    ToolDocument,
+    ToolReason,
+)
 from registry.documents.texts import (
     clean_text,
     distinct_name,
@@ -28,8 +34,13 @@ from registry.documents.texts import (
 __all__ = ["prepare_server"]
 
 
-def prepare_server(document: ServerDocument) -> PreparedServer:
-    """Normalise the tools of a document, judge each of them, and then the server by what is left."""
+def prepare_server(document: ServerDocument, min_tools: int = MIN_TOOLS) -> PreparedServer:
+    """Normalise the tools of a document, judge each of them, and then the server by what is left.
+
+    Args:
+        document: As its importer found it.
+        min_tools: So many tools are to be left for a server to be kept; ASTRA sec. 2.1.1 asks for three.
+    """
     document = _storable(document)
     descriptions = [tool.description for tool in document.tools if tool.description]
     prepared = PreparedServer(
@@ -41,6 +52,7 @@ def prepare_server(document: ServerDocument) -> PreparedServer:
         domain=domain_of(document.labels),
         # What is written in the document's own words, the most telling first.
         language=language_of([document.description, *descriptions, document.name]),
+        min_tools=min_tools,
     )
     return with_verdicts(prepared, prepared.tools)
 

@@ -14,8 +14,8 @@ from registry.importers import (
     astra_servers,
     functions,
     livemcpbench,
+    mcp_tools,
     server_json,
-    tools_list,
     toucan,
 )
 from registry.importers.formats import Format, Sample
@@ -37,7 +37,7 @@ FORMATS: Sequence[Format] = (
     openapi.FORMAT,
     server_json.FORMAT,
     livemcpbench.FORMAT,
-    tools_list.FORMAT,
+    mcp_tools.FORMAT,
     functions.FORMAT,
 )
 """All formats of files, those first that are recognised by the most telling marks."""

@@ -8,6 +8,7 @@ from astra_mcp.cli.usage import print_usage
 from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import Column, Table, cut, number, shown_time, styled, utc_text, whole
 from astra_mcp.types import JsonObject
+from registry.intake.removing import Removal
 from registry.published.export import Export
 from registry.search.scope import SearchAnswer, SearchBy
 from registry.store.servers import StoredServer, StoredTool
@@ -21,10 +22,12 @@ __all__ = [
     "print_export",
     "print_hits",
     "print_labels",
+    "print_removal",
     "print_server",
     "print_servers",
     "print_stats",
     "progress",
+    "removal",
     "search_answer",
     "server_details",
     "server_summary",
@@ -137,6 +140,35 @@ def _print_tool(tool: StoredTool) -> None:
         out.print(f"    {cut(tool.spec.description, _SHOWN_TEXT)}", style=style)
     for note in tool.notes:
         out.print(f"    note: {note}", style="yellow")
+
+
+def removal(done: Removal) -> JsonObject:
+    """Render what was removed for programs."""
+    return {
+        "removed": [
+            {
+                **server_summary(server),
+                "key": server.key,
+                "listed": len(server.tools),
+            }
+            for server in done.servers
+        ],
+        "dropped_tools": done.dropped_tools,
+        "kept_instead": list(done.kept_instead),
+    }
+
+
+def print_removal(done: Removal) -> None:
+    """Show what was removed."""
+    for server in done.servers:
+        out.print(
+            f"removed {server.name}: {cut(server.title, 40)}, of {server.source},"
+            f" key {server.key}, {len(server.tools)} tools"
+        )
+    out.print(f"{done.dropped_tools} tools are listed by no other server and went with them")
+    if done.kept_instead:
+        names = ", ".join(done.kept_instead)
+        out.print(f"kept from now on, since they repeated one of these: {names}")
 
 
 def search_answer(query: str, by: SearchBy, model: str, answer: SearchAnswer) -> JsonObject:

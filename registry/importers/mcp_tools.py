@@ -18,7 +18,7 @@ from registry.importers.reading import holds_lines, read_lines, read_whole
 
 __all__ = ["FORMAT", "read"]
 
-SOURCE: Final = "tools_list"
+SOURCE: Final = "mcp_tools"
 
 
 class _Line(RootModel[dict[str, JsonValue]]):
