@@ -63,8 +63,6 @@ _UNSPACED_GENERIC = re.compile(
     "ツール|関数|メソッド|テスト|これは|です|この|サンプル|の|도구|함수|테스트|입니다|이|는)+"
 )
 
-_PAGE_HEADING = re.compile(r"(?:Deploy|Claim) Server\b.*\bTry in Playground\b", re.DOTALL)
-"""What a crawler takes for the first description of a page of the registry."""
 _WORD = re.compile(r"[^\W_]+")
 _SHORT_WORDS = 3
 
@@ -77,7 +75,7 @@ class Clarity(StrEnum):
     VAGUE = "vague"
     """It tells nothing beyond the name, or only what is true of every tool."""
     OPEN = "open"
-    """A few words, or the heading of the page that it was read off: clear unless a judge thinks otherwise."""
+    """A few words: clear unless a judge thinks otherwise."""
     CLEAR = "clear"
 
 
@@ -96,8 +94,7 @@ def clarity_of(spec: ToolSpec, original_name: str = "") -> Clarity:
     size = _size(words)
     if size <= 1:
         return Clarity.VAGUE
-    is_open = size <= _SHORT_WORDS or _PAGE_HEADING.match(spec.description)
-    return Clarity.OPEN if is_open else Clarity.CLEAR
+    return Clarity.OPEN if size <= _SHORT_WORDS else Clarity.CLEAR
 
 
 def reject_tool(spec: ToolSpec, original_name: str = "") -> Rejection | None:

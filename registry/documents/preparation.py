@@ -10,6 +10,7 @@ from hashlib import sha256
 from itertools import count
 
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json, json_fault
+from registry.documents.crawled import CleanedTool, clean_page
 from registry.documents.filters import reject_tool
 from registry.documents.labels import domain_of
 from registry.documents.language import language_of
@@ -18,6 +19,7 @@ from registry.documents.prepared import PreparedServer, PreparedTool, with_verdi
 from registry.documents.search_words import search_words
 from registry.documents.sources import (
     MIN_TOOLS,
+    Provenance,
     Rejection,
     ServerDocument,
     ToolDocument,
@@ -33,6 +35,10 @@ from registry.documents.texts import (
 
 __all__ = ["prepare_server"]
 
+_UNREAD = Rejection(
+    ToolReason.UNREAD_PARAMETERS, "parameters: its page shows its own name in place of them"
+)
+
 
 def prepare_server(document: ServerDocument, min_tools: int = MIN_TOOLS) -> PreparedServer:
     """Normalise the tools of a document, judge each of them, and then the server by what is left.
@@ -42,12 +48,14 @@ def prepare_server(document: ServerDocument, min_tools: int = MIN_TOOLS) -> Prep
         min_tools: So many tools are to be left for a server to be kept; ASTRA sec. 2.1.1 asks for three.
     """
     document = _storable(document)
-    descriptions = [tool.description for tool in document.tools if tool.description]
+    tools = _cleaned(document)
+    texts = [tool.document.description for tool in tools]
+    descriptions = [text for text in texts if text]
     prepared = PreparedServer(
         document=document,
         document_hash=_document_hash(document),
         name=safe_name(document.name, fallback="server"),
-        tools=_distinct([_prepare_tool(tool) for tool in document.tools]),
+        tools=_distinct([_prepare_tool(tool) for tool in tools]),
         tools_hash=None,
         domain=domain_of(document.labels),
         # What is written in the document's own words, the most telling first.
@@ -57,7 +65,14 @@ def prepare_server(document: ServerDocument, min_tools: int = MIN_TOOLS) -> Prep
     return with_verdicts(prepared, prepared.tools)
 
 
-def _prepare_tool(document: ToolDocument) -> PreparedTool:
+def _cleaned(document: ServerDocument) -> tuple[CleanedTool, ...]:
+    if document.provenance is Provenance.CRAWLED:
+        return clean_page(document)
+    return tuple(CleanedTool(tool) for tool in document.tools)
+
+
+def _prepare_tool(cleaned: CleanedTool) -> PreparedTool:
+    document = cleaned.document
     normal = normalise_tool(document)
     if isinstance(normal, Rejection):
         return PreparedTool(
@@ -68,8 +83,8 @@ def _prepare_tool(document: ToolDocument) -> PreparedTool:
         spec=normal.spec,
         hash=tool_hash(normal.spec),
         words=search_words(normal.spec),
-        notes=normal.notes,
-        rejection=reject_tool(normal.spec, document.name),
+        notes=(*cleaned.notes, *normal.notes),
+        rejection=_UNREAD if cleaned.is_unread else reject_tool(normal.spec, document.name),
     )
 
 

@@ -43,6 +43,8 @@ class ToolReason(StrEnum):
     UNDECIDED = "undecided"
     """A judge was to say whether its description is vague, and failed; the next import asks again."""
     NOT_CONVERTIBLE = "not_convertible"
+    UNREAD_PARAMETERS = "unread_parameters"
+    """Crawled from a page that shows its name where its parameters stand: what it takes is not known."""
     DUPLICATE = "duplicate"
     """Another tool of the same server has its name."""
     SERVER_REJECTED = "server_rejected"
