@@ -31,6 +31,7 @@ these this those through to up using via when where which with within without yo
 """
 _SMALL_WORDS: Final = _ARTICLES | frozenset(_SMALL_WORD_LIST.split())
 """Words that join others in a sentence; a parameter may be called by one, though hardly between others."""
+_CRAWLED_MEMBERS: Final = frozenset({"type", "properties", "required"})
 _SHOWN_CHARACTERS: Final = 200
 _MIN_RUN: Final = 3
 """So many words in the order of the description are a part of it, whatever they are."""
@@ -50,7 +51,7 @@ class CleanedTool:
 def clean_page(document: ServerDocument) -> tuple[CleanedTool, ...]:
     """Take out of the tools of a crawled document what belongs to the page.
 
-    A tool whose parameters say more than a crawler reads off a page stays as it is.
+    The parameters of a tool stay as they are where one says more than a crawler reads off a page.
     """
     names = frozenset(tool.name for tool in document.tools)
     capitals = any(
@@ -85,17 +86,20 @@ def _without_heading(text: str | None, names: frozenset[str]) -> tuple[str | Non
 
 def _required(schema: JsonValue) -> Sequence[str]:
     required = schema.get("required") if isinstance(schema, dict) else None
-    return (
-        [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-    )
+    names = required if isinstance(required, list) else []
+    return [name for name in names if isinstance(name, str)]
 
 
 def _bare_parameters(schema: JsonValue) -> Mapping[str, bool]:
-    """The parameters that say no more than that they are texts, in order, and whether each is required."""
+    """The parameters in order, and whether each is required; none where one says more than ``string``."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(schema, dict) or not isinstance(properties, dict):
+        return {}
+    says_more = any(said != {"type": "string"} for said in properties.values())
+    if says_more or not schema.keys() <= _CRAWLED_MEMBERS:
+        return {}
     required = set(_required(schema))
-    members = properties.items() if isinstance(properties, dict) else ()
-    return {name: name in required for name, said in members if said == {"type": "string"}}
+    return {name: name in required for name in properties}
 
 
 def _without(schema: JsonValue, names: Sequence[str]) -> JsonValue:

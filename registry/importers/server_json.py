@@ -94,7 +94,7 @@ def _recognises(sample: Sample) -> bool:
         return True
     listed = value.get("servers")
     if isinstance(listed, list):
-        return all(isinstance(entry, dict) and _is_entry(entry) for entry in listed)
+        return any(isinstance(entry, dict) and _is_entry(entry) for entry in listed)
     return sample.name == _FILE and "name" in value
 
 

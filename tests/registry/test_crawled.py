@@ -101,6 +101,14 @@ def test_a_tool_whose_only_parameter_is_its_own_name_is_rejected_with_a_reason()
     assert reasons == ["unread_parameters", "unread_parameters", None, None, None, None]
 
 
+def test_a_page_that_shows_a_whole_schema_is_read_as_it_is() -> None:
+    whole: dict[str, Any] = schema("moor", "The", "boat")
+    whole["properties"]["berth"] = {"type": "integer"}
+    [cleaned] = clean_page(page(ToolDocument(name="moor", description="Moor", input_schema=whole)))
+    assert cleaned.document.input_schema == whole
+    assert not cleaned.is_unread
+
+
 def test_documents_that_differ_in_their_pages_alone_have_the_same_tools() -> None:
     def crawled(owner: str) -> ServerDocument:
         heading = f"Deploy Server Boats @{owner}/boats Try in Playground list_boats"
