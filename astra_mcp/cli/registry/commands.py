@@ -17,8 +17,6 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.report.choices import closest, not_one_of
 from astra_mcp.report.console import ExitCode, fail, out, print_json, run_async, say
 from registry.documents.sources import MIN_TOOLS, Provenance, ServerReason
-from registry.intake.removing import Removal, remove_servers
-from registry.published.directory import publish_names
 from registry.published.export import Export, export_catalog
 from registry.published.export_files import ExportFormat
 from registry.search.scope import Scope, SearchAnswer, SearchBy
@@ -36,6 +34,7 @@ from registry.store.stats import read_stats
 
 if TYPE_CHECKING:  # loaded where a model is asked alone
     from astra_mcp.compose.models import Labelled
+    from registry.intake.removing import Removal
 
 __all__ = ["app"]
 
@@ -240,7 +239,10 @@ def remove(
         views.print_removal(removal)
 
 
-async def _remove(names: Sequence[str]) -> Removal:
+async def _remove(names: Sequence[str]) -> "Removal":
+    from registry.intake.removing import remove_servers  # noqa: PLC0415 - what imports load too
+    from registry.published.directory import publish_names  # noqa: PLC0415
+
     settings = load_settings()
     async with open_database(settings.registry_url) as database:
         removal = await database.write(partial(remove_servers, names=names))

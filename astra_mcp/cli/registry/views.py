@@ -8,7 +8,6 @@ from astra_mcp.cli.usage import print_usage
 from astra_mcp.report.console import out, say
 from astra_mcp.report.shown import Column, Table, cut, number, shown_time, styled, utc_text, whole
 from astra_mcp.types import JsonObject
-from registry.intake.removing import Removal
 from registry.published.export import Export
 from registry.search.scope import SearchAnswer, SearchBy
 from registry.store.servers import StoredServer, StoredTool
@@ -16,6 +15,7 @@ from registry.store.stats import Funnel, RegistryStats
 
 if TYPE_CHECKING:  # loaded where a model is asked alone
     from astra_mcp.compose.models import Labelled
+    from registry.intake.removing import Removal
 
 __all__ = [
     "labels",
@@ -142,7 +142,7 @@ def _print_tool(tool: StoredTool) -> None:
         out.print(f"    note: {note}", style="yellow")
 
 
-def removal(done: Removal) -> JsonObject:
+def removal(done: "Removal") -> JsonObject:
     """Render what was removed for programs."""
     return {
         "removed": [
@@ -158,7 +158,7 @@ def removal(done: Removal) -> JsonObject:
     }
 
 
-def print_removal(done: Removal) -> None:
+def print_removal(done: "Removal") -> None:
     """Show what was removed."""
     for server in done.servers:
         out.print(
