@@ -19,10 +19,10 @@ from registry.importers.json_text import JsonError, parse_json
 from registry.importers.yaml_text import YamlError, parse_yaml
 
 __all__ = [
+    "EMPTY",
     "PACKING_FAULTS",
     "encoding_fault",
     "holds_lines",
-    "is_yaml",
     "open_documents",
     "packing_fault",
     "read_lines",
@@ -218,7 +218,7 @@ def read_whole(
 
 def _read_value(path: Path) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
     data = _read_bytes(path)
-    takes_yaml = is_yaml(data, path.name)
+    takes_yaml = _is_yaml(data, path.name)
     limit = _MAX_YAML_BYTES if takes_yaml else _MAX_JSON_BYTES
     if len(data) > limit:
         raise _UnreadableError(f"larger than {limit // 2**20} MiB: split it")
@@ -252,7 +252,7 @@ def _read_bytes(path: Path) -> bytes:
     return bytes(data)
 
 
-def is_yaml(data: bytes, name: str) -> bool:
+def _is_yaml(data: bytes, name: str) -> bool:
     """Say whether a file of one value is YAML, by its beginning and its name."""
     plain = name.lower().removesuffix(".gz")
     begin = data[:1024].removeprefix(BOM_UTF8).lstrip()
