@@ -12,6 +12,8 @@ IMPORT_FORMATS: Final = (
     "astra_servers",
     "openapi",
     "server_json",
+    "livemcpbench",
+    "mcp_tools",
     "functions",
     "live",
     "listing",
@@ -61,6 +63,7 @@ NAMED: Final[Mapping[str, _Names]] = {
     "episodes show": _episodes,
     "episodes replay": _episodes,
     "registry show": _published("registered"),
+    "registry remove": _published("registered"),
     "registry import --format": lambda: IMPORT_FORMATS,
 }
 """By command, for its arguments, and by command and option."""

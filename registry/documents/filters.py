@@ -11,12 +11,9 @@ from enum import StrEnum
 
 from astra_mcp.embedding.words import is_unspaced
 from astra_mcp.types import ToolSpec
-from registry.documents.sources import Rejection, ServerReason, ToolReason
+from registry.documents.sources import MIN_TOOLS, Rejection, ServerReason, ToolReason
 
 __all__ = ["Clarity", "clarity_of", "reject_server", "reject_tool"]
-
-_MIN_TOOLS = 3
-"""A server of fewer tools is left out."""
 
 _PLACEHOLDERS = frozenset(
     {
@@ -66,8 +63,6 @@ _UNSPACED_GENERIC = re.compile(
     "ツール|関数|メソッド|テスト|これは|です|この|サンプル|の|도구|함수|테스트|입니다|이|는)+"
 )
 
-_PAGE_HEADING = re.compile(r"(?:Deploy|Claim) Server\b.*\bTry in Playground\b", re.DOTALL)
-"""What a crawler takes for the first description of a page of the registry."""
 _WORD = re.compile(r"[^\W_]+")
 _SHORT_WORDS = 3
 
@@ -80,7 +75,7 @@ class Clarity(StrEnum):
     VAGUE = "vague"
     """It tells nothing beyond the name, or only what is true of every tool."""
     OPEN = "open"
-    """A few words, or the heading of the page that it was read off: clear unless a judge thinks otherwise."""
+    """A few words: clear unless a judge thinks otherwise."""
     CLEAR = "clear"
 
 
@@ -99,8 +94,7 @@ def clarity_of(spec: ToolSpec, original_name: str = "") -> Clarity:
     size = _size(words)
     if size <= 1:
         return Clarity.VAGUE
-    is_open = size <= _SHORT_WORDS or _PAGE_HEADING.match(spec.description)
-    return Clarity.OPEN if is_open else Clarity.CLEAR
+    return Clarity.OPEN if size <= _SHORT_WORDS else Clarity.CLEAR
 
 
 def reject_tool(spec: ToolSpec, original_name: str = "") -> Rejection | None:
@@ -115,17 +109,18 @@ def reject_tool(spec: ToolSpec, original_name: str = "") -> Rejection | None:
     return None
 
 
-def reject_server(num_tools: int, num_kept: int) -> Rejection | None:
+def reject_server(num_tools: int, num_kept: int, min_tools: int = MIN_TOOLS) -> Rejection | None:
     """Say why a server is not good enough; None where it is.
 
     Args:
         num_tools: So many its document lists.
         num_kept: So many are left after the rejection of tools.
+        min_tools: So many are needed.
     """
     if num_tools == 0:
         return Rejection(ServerReason.NO_TOOLS, "tools: its document lists none")
-    if num_kept < _MIN_TOOLS:
-        detail = f"tools: {num_kept} of {num_tools} are left, {_MIN_TOOLS} are needed"
+    if num_kept < min_tools:
+        detail = f"tools: {num_kept} of {num_tools} are left, {min_tools} are needed"
         return Rejection(ServerReason.TOO_FEW_TOOLS, detail)
     return None
 

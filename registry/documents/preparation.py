@@ -10,13 +10,21 @@ from hashlib import sha256
 from itertools import count
 
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json, json_fault
+from registry.documents.crawled import CleanedTool, clean_page
 from registry.documents.filters import reject_tool
 from registry.documents.labels import domain_of
 from registry.documents.language import language_of
 from registry.documents.normalisation import normalise_tool, tool_hash
 from registry.documents.prepared import PreparedServer, PreparedTool, with_verdicts
 from registry.documents.search_words import search_words
-from registry.documents.sources import Rejection, ServerDocument, ToolDocument, ToolReason
+from registry.documents.sources import (
+    MIN_TOOLS,
+    Provenance,
+    Rejection,
+    ServerDocument,
+    ToolDocument,
+    ToolReason,
+)
 from registry.documents.texts import (
     clean_text,
     distinct_name,
@@ -27,25 +35,44 @@ from registry.documents.texts import (
 
 __all__ = ["prepare_server"]
 
+_UNREAD = Rejection(
+    ToolReason.UNREAD_PARAMETERS, "parameters: its page shows its own name in place of them"
+)
 
-def prepare_server(document: ServerDocument) -> PreparedServer:
-    """Normalise the tools of a document, judge each of them, and then the server by what is left."""
+
+def prepare_server(document: ServerDocument, min_tools: int = MIN_TOOLS) -> PreparedServer:
+    """Normalise the tools of a document, judge each of them, and then the server by what is left.
+
+    Args:
+        document: As its importer found it.
+        min_tools: So many tools are to be left for a server to be kept; ASTRA sec. 2.1.1 asks for three.
+    """
     document = _storable(document)
-    descriptions = [tool.description for tool in document.tools if tool.description]
+    tools = _cleaned(document)
+    texts = [tool.document.description for tool in tools]
+    descriptions = [text for text in texts if text]
     prepared = PreparedServer(
         document=document,
         document_hash=_document_hash(document),
         name=safe_name(document.name, fallback="server"),
-        tools=_distinct([_prepare_tool(tool) for tool in document.tools]),
+        tools=_distinct([_prepare_tool(tool) for tool in tools]),
         tools_hash=None,
         domain=domain_of(document.labels),
         # What is written in the document's own words, the most telling first.
         language=language_of([document.description, *descriptions, document.name]),
+        min_tools=min_tools,
     )
     return with_verdicts(prepared, prepared.tools)
 
 
-def _prepare_tool(document: ToolDocument) -> PreparedTool:
+def _cleaned(document: ServerDocument) -> tuple[CleanedTool, ...]:
+    if document.provenance is Provenance.CRAWLED:
+        return clean_page(document)
+    return tuple(CleanedTool(tool) for tool in document.tools)
+
+
+def _prepare_tool(cleaned: CleanedTool) -> PreparedTool:
+    document = cleaned.document
     normal = normalise_tool(document)
     if isinstance(normal, Rejection):
         return PreparedTool(
@@ -56,8 +83,8 @@ def _prepare_tool(document: ToolDocument) -> PreparedTool:
         spec=normal.spec,
         hash=tool_hash(normal.spec),
         words=search_words(normal.spec),
-        notes=normal.notes,
-        rejection=reject_tool(normal.spec, document.name),
+        notes=(*cleaned.notes, *normal.notes),
+        rejection=_UNREAD if cleaned.is_unread else reject_tool(normal.spec, document.name),
     )
 
 

@@ -9,7 +9,13 @@ from hashlib import sha256
 from astra_mcp.domains import Domain
 from astra_mcp.types import ToolSpec, canonical_json
 from registry.documents.filters import reject_server
-from registry.documents.sources import Rejection, ServerDocument, ToolDocument, ToolReason
+from registry.documents.sources import (
+    MIN_TOOLS,
+    Rejection,
+    ServerDocument,
+    ToolDocument,
+    ToolReason,
+)
 
 __all__ = ["PreparedServer", "PreparedTool", "of_tools", "with_verdicts"]
 
@@ -50,6 +56,8 @@ class PreparedServer:
     """By the document's labels; None where they say nothing."""
     language: str | None
     """ISO 639-1; None where there is too little text."""
+    min_tools: int = MIN_TOOLS
+    """So many tools are to be left for it to be kept."""
     rejection: Rejection | None = None
     """None where it is kept, unless it repeats another server."""
 
@@ -62,7 +70,7 @@ def with_verdicts(server: PreparedServer, tools: tuple[PreparedTool, ...]) -> Pr
         tools: In the place of its own ones; none of them rejected for its server.
     """
     kept = [tool for tool in tools if tool.rejection is None]
-    rejection = reject_server(len(tools), len(kept))
+    rejection = reject_server(len(tools), len(kept), server.min_tools)
     fallen = tuple(replace(t, rejection=t.rejection or of_tools(rejection)) for t in tools)
     hashes = [tool.hash for tool in kept]
     return replace(

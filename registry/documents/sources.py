@@ -6,10 +6,12 @@ Importers produce them, normalisation and filters read them. Values only: no dat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = [
+    "MIN_TOOLS",
     "DocumentFault",
     "DocumentStream",
     "Provenance",
@@ -19,6 +21,9 @@ __all__ = [
     "ToolDocument",
     "ToolReason",
 ]
+
+MIN_TOOLS: Final = 3
+"""A server of fewer tools is left out unless an import is told another number."""
 
 
 class Provenance(StrEnum):
@@ -38,6 +43,8 @@ class ToolReason(StrEnum):
     UNDECIDED = "undecided"
     """A judge was to say whether its description is vague, and failed; the next import asks again."""
     NOT_CONVERTIBLE = "not_convertible"
+    UNREAD_PARAMETERS = "unread_parameters"
+    """Crawled from a page that shows its name where its parameters stand: what it takes is not known."""
     DUPLICATE = "duplicate"
     """Another tool of the same server has its name."""
     SERVER_REJECTED = "server_rejected"
@@ -50,7 +57,7 @@ class ServerReason(StrEnum):
     NO_TOOLS = "no_tools"
     """Its document lists none."""
     TOO_FEW_TOOLS = "too_few_tools"
-    """Fewer than three are left after the rejection of tools (ASTRA sec. 2.1.1)."""
+    """Fewer than an import wants are left after the rejection of tools; three by ASTRA sec. 2.1.1."""
     DUPLICATE = "duplicate"
     """Another kept server has the same list of tools."""
 

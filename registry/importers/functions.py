@@ -25,7 +25,7 @@ from registry.documents.sources import (
 from registry.importers.formats import Format, Sample, tool_entry
 from registry.importers.function_groups import group_names, service_of
 from registry.importers.function_types import shape_parameters
-from registry.importers.reading import PACKING_FAULTS, open_documents, read_lines, read_whole
+from registry.importers.reading import holds_lines, read_lines, read_whole
 
 __all__ = ["FORMAT", "read"]
 
@@ -38,7 +38,11 @@ _HOLDERS: Final = ("functions", "function", "tools")
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema")
 _OUTPUTS: Final = ("output_schema", "outputSchema", "response", "returns")
 _LABELS: Final = ("category_name", "category", "domain", "tags")
-_MAX_FIRST_LINE: Final = 16 * 2**20
+_NO_FUNCTION: Final = (
+    f"no function in it: none has a name, and none stands under {', '.join(_HOLDERS)}"
+)
+_MAX_LOOKED_AT: Final = 100
+"""So many rows may be none before the first that shows what the file is."""
 _MAX_LISTS: Final = 200
 """So many places of a system message are tried, each of which may take its whole length to read."""
 
@@ -76,15 +80,16 @@ def read(path: Path, name: str | None = None) -> DocumentStream:
         ConfigError: The file cannot be opened.
     """
     found: list[_Function] = []
-    rows = read_lines(path, _Line) if _is_of_lines(path) else read_whole(path, _listed_rows)
+    rows = read_lines(path, _Line) if holds_lines(path) else read_whole(path, _listed_rows)
     for item in rows:
         if isinstance(item, DocumentFault):
             yield item
             continue
         number, row = item
         functions = list(_functions(row.root if isinstance(row, _Line) else row))
-        if not functions:
-            yield DocumentFault(line=number, reason=f"no function in it: {', '.join(_HOLDERS)}")
+        if not any(function.tool.name for function in functions):
+            yield DocumentFault(line=number, reason=_NO_FUNCTION)
+            continue
         found += functions
         if len(found) > MAX_FUNCTIONS:
             reason = f"only {MAX_FUNCTIONS:,} functions are read of one file: split it"
@@ -97,16 +102,6 @@ def _listed_rows(value: JsonValue) -> Iterator[tuple[int, JsonObject] | Document
     for number, row in enumerate(value if isinstance(value, list) else [value], 1):
         is_row = isinstance(row, dict)
         yield (number, row) if is_row else DocumentFault(line=number, reason="must be an object")
-
-
-def _is_of_lines(path: Path) -> bool:
-    """Tell by the first line, whatever the name: one that is an object on its own begins a file of lines."""
-    with open_documents(path) as file:
-        try:
-            first = file.readline(_MAX_FIRST_LINE)
-        except (OSError, *PACKING_FAULTS):
-            return True
-    return isinstance(_parsed(first.decode("utf-8-sig", errors="replace")), dict)
 
 
 def _functions(row: JsonObject) -> Iterator[_Function]:
@@ -201,11 +196,13 @@ def _content(tool: ToolDocument) -> str:
 
 
 def _recognises(sample: Sample) -> bool:
-    value = sample.value
-    first = value[0] if isinstance(value, list) and value else value
-    if not isinstance(first, dict) or first.get("jsonrpc") or first.get("openapi"):
-        return False
-    return bool(next(_functions(first), None))
+    rows = sample.value if isinstance(sample.value, list) else [sample.value]
+    return any(
+        function.tool.name
+        for row in rows[:_MAX_LOOKED_AT]
+        if isinstance(row, dict)
+        for function in _functions(row)
+    )
 
 
 FORMAT = Format(

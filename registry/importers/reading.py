@@ -4,23 +4,30 @@ Bounded in size and depth, and however damaged a file is: what is wrong is a fau
 """
 
 import gzip
-import json
 import zlib
-from codecs import BOM_UTF8
-from collections import Counter
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn, TypeVar, cast
+from typing import BinaryIO, Final, TypeVar, cast
 
-import orjson
 from pydantic import BaseModel, ValidationError
 
 from astra_mcp.errors import ConfigError, fault_words
 from astra_mcp.types import JsonValue
 from registry.documents.sources import DocumentFault
-from registry.importers.yaml_text import MAX_DEPTH, YamlError, parse_yaml
+from registry.importers.json_text import JsonError, parse_json
+from registry.importers.yaml_text import YamlError, parse_yaml
 
-__all__ = ["PACKING_FAULTS", "open_documents", "read_lines", "read_whole"]
+__all__ = [
+    "EMPTY",
+    "PACKING_FAULTS",
+    "encoding_fault",
+    "holds_lines",
+    "open_documents",
+    "packing_fault",
+    "read_lines",
+    "read_whole",
+]
 
 PACKING_FAULTS = (EOFError, zlib.error, gzip.BadGzipFile)
 """What reading raises where a packed file ends too early or is damaged."""
@@ -31,7 +38,11 @@ _MAX_LINE = 64 * 2**20
 _MAX_JSON_BYTES: Final = 64 * 2**20
 _MAX_YAML_BYTES: Final = 16 * 2**20
 """YAML takes ten times as long to read as JSON."""
-_TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
+_MAX_FIRST_LINES: Final = 16 * 2**20
+_LINES_LOOKED_AT: Final = 100
+"""So many lines may be damaged before the first that is not."""
+_PART_BYTES: Final = 64 * 2**10
+EMPTY: Final = "the file is empty"
 
 Shape = TypeVar("Shape", bound=BaseModel)
 Found = TypeVar("Found")
@@ -39,6 +50,10 @@ Found = TypeVar("Found")
 
 class _UnreadableError(ValueError):
     """A file holds no value that can be read; the message says why."""
+
+    def __init__(self, reason: str, line: int = 1) -> None:
+        super().__init__(reason)
+        self.line = line
 
 
 def open_documents(path: Path) -> BinaryIO:
@@ -55,31 +70,85 @@ def open_documents(path: Path) -> BinaryIO:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def read_lines(path: Path, shape: type[Shape]) -> Iterator[tuple[int, Shape] | DocumentFault]:
-    """Read a file, packed by gzip or plain, line by line; each comes with its number, from 1.
+def holds_lines(path: Path) -> bool:
+    """Tell a file of lines, whatever its name: one of its first lines is an object on its own.
 
-    A line that is no JSON object of the shape is a fault with its number; so is the place where a packed
-    file ends too early, which is the last that is read of it. Empty lines count and are passed over.
+    A file of one value that is written over many lines begins with a bracket alone or has none at the
+    beginning of a line.
 
     Raises:
         ConfigError: The file cannot be opened.
     """
     with open_documents(path) as file:
-        number = 0
+        try:
+            data = file.read(_MAX_FIRST_LINES)
+        except (OSError, *PACKING_FAULTS):
+            return False
+    lines = data.removeprefix(BOM_UTF8).lstrip().splitlines()[:_LINES_LOOKED_AT]
+    if not lines or lines[0].startswith(b"["):
+        return False
+    return any(line.startswith(b"{") and _is_object(line) for line in lines)
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(parse_json(line.decode())[0], dict)
+    except (JsonError, UnicodeDecodeError):
+        return False
+
+
+def packing_fault(error: Exception) -> str:
+    """Say in what way a packed file cannot be read on, of what :data:`PACKING_FAULTS` or an OSError says."""
+    if isinstance(error, EOFError):
+        return "the packed file ends too early: it was cut short"
+    if isinstance(error, PACKING_FAULTS):
+        return "the packed file is damaged"
+    return str(getattr(error, "strerror", None) or error)
+
+
+def encoding_fault(data: bytes) -> str | None:
+    """Say in which encoding a file is that is read in none but UTF-8; None where it may be in that."""
+    is_marked = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    if is_marked or (len(data) >= 2 and 0 in data[:2] and data[:2] != b"\0\0"):
+        return "not UTF-8 at byte 0 but UTF-16: save the file as UTF-8"
+    return None
+
+
+def read_lines(path: Path, shape: type[Shape]) -> Iterator[tuple[int, Shape] | DocumentFault]:
+    """Read a file, packed by gzip or plain, line by line; each comes with its number, from 1.
+
+    A line that is no JSON object of the shape is a fault with its number; so is the place where a packed
+    file ends too early, which is the last that is read of it, and a key that stands twice, of which the
+    first counts. Empty lines count and are passed over; a file that has no others is a fault.
+
+    Raises:
+        ConfigError: The file cannot be opened.
+    """
+    with open_documents(path) as file:
+        number, is_empty = 0, True
         while True:
             number += 1
             try:
                 line = _next_line(file)
             except (OSError, *PACKING_FAULTS) as error:
-                yield DocumentFault(line=number, reason=f"the file cannot be read on: {error}")
+                reason = f"the file cannot be read on: {packing_fault(error)}"
+                yield DocumentFault(line=number, reason=reason)
+                return
+            if line == b"":
+                if is_empty:
+                    yield DocumentFault(line=1, reason=EMPTY)
+                return
+            if number == 1 and line and (fault := encoding_fault(line)):
+                yield DocumentFault(line=1, reason=fault)
                 return
             if line is None:
                 reason = f"longer than {_MAX_LINE // 2**20} MiB; left out"
                 yield DocumentFault(line=number, reason=reason)
-            elif not line:
-                return
-            elif line.strip():
-                yield _parse(number, line, shape)
+            elif line.removeprefix(BOM_UTF8).strip():
+                yield from _parse(number, line, shape)
+            else:
+                continue
+            is_empty = False
 
 
 def _next_line(file: BinaryIO) -> bytes | None:
@@ -92,19 +161,22 @@ def _next_line(file: BinaryIO) -> bytes | None:
     return None
 
 
-def _parse(number: int, line: bytes, shape: type[Shape]) -> tuple[int, Shape] | DocumentFault:
+def _parse(
+    number: int, line: bytes, shape: type[Shape]
+) -> Iterator[tuple[int, Shape] | DocumentFault]:
     if number == 1:
         line = line.removeprefix(BOM_UTF8)
     try:
-        value = orjson.loads(line)
-        orjson.dumps(value)
-        return number, shape.model_validate(value, strict=True)
-    except orjson.JSONDecodeError as error:
-        return DocumentFault(line=number, reason=f"not JSON: {error}")
-    except orjson.JSONEncodeError:
-        return DocumentFault(line=number, reason="nested too deeply to be written down again")
+        value, faults = parse_json(line.decode())
+        yield from (DocumentFault(line=number, reason=fault.reason) for fault in faults)
+        yield number, shape.model_validate(value, strict=True)
+    except UnicodeDecodeError as error:
+        yield DocumentFault(line=number, reason=f"not UTF-8 at byte {error.start} of the line")
+    except JsonError as error:
+        reason = f"not JSON: column {error.column}: {error.reason}"
+        yield DocumentFault(line=number, reason=reason)
     except ValidationError as error:
-        return DocumentFault(line=number, reason=_shape_fault(error))
+        yield DocumentFault(line=number, reason=_shape_fault(error))
 
 
 def _shape_fault(error: ValidationError) -> str:
@@ -117,7 +189,7 @@ def _shape_fault(error: ValidationError) -> str:
 
 
 def read_whole(
-    path: Path, read: Callable[[JsonValue], Iterable[Found]], *, line: int = 1
+    path: Path, read: Callable[[JsonValue], Iterable[Found]], *, entry: int | None = None
 ) -> Iterator[Found | DocumentFault]:
     """Read a file of one value, packed by gzip or plain.
 
@@ -125,7 +197,7 @@ def read_whole(
         path: One that ends in ``.yaml`` or ``.yml`` is YAML. Another one is JSON where it begins with a
             bracket, else YAML.
         read: Finds in the value what the format has there.
-        line: Number of the fault where the file is no JSON and no YAML, or larger than is read.
+        entry: Number of the faults of the file itself where it is one of several; None for their lines.
 
     Yields:
         A fault for each key that stands twice in an object, then what was found.
@@ -136,74 +208,52 @@ def read_whole(
     try:
         value, faults = _read_value(path)
     except _UnreadableError as error:
-        yield DocumentFault(line=line, reason=str(error))
+        yield DocumentFault(line=entry or error.line, reason=str(error))
         return
-    yield from faults
+    for fault in faults:
+        reason = fault.reason if entry is None else f"line {fault.line}, {fault.reason}"
+        yield DocumentFault(line=entry or fault.line, reason=reason)
     yield from read(value)
 
 
 def _read_value(path: Path) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
-    with open_documents(path) as file:
-        try:
-            data = file.read(_MAX_JSON_BYTES + 1)
-        except (OSError, *PACKING_FAULTS) as error:
-            raise _UnreadableError(f"cannot be read on: {error}") from None
-    is_yaml = _is_yaml(data, path.name)
-    limit = _MAX_YAML_BYTES if is_yaml else _MAX_JSON_BYTES
+    data = _read_bytes(path)
+    takes_yaml = _is_yaml(data, path.name)
+    limit = _MAX_YAML_BYTES if takes_yaml else _MAX_JSON_BYTES
     if len(data) > limit:
         raise _UnreadableError(f"larger than {limit // 2**20} MiB: split it")
+    if fault := encoding_fault(data):
+        raise _UnreadableError(fault)
     try:
         text = data.decode("utf-8-sig")
-        return parse_yaml(text) if is_yaml else _parse_json(text)
+        if not text.strip():
+            raise _UnreadableError(EMPTY)
+        return parse_yaml(text) if takes_yaml else parse_json(text)
     except UnicodeDecodeError as error:
-        raise _UnreadableError(f"not UTF-8 at byte {error.start}") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _UnreadableError(f"not UTF-8 at byte {error.start}", line) from None
     except YamlError as error:
-        raise _UnreadableError(f"not YAML: {error}") from None
+        raise _UnreadableError(f"not YAML: {error}", error.line) from None
+    except JsonError as error:
+        raise _UnreadableError(f"not JSON: {error}", error.line) from None
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Read a file, at most a byte more than the largest that is taken."""
+    data = bytearray()
+    with open_documents(path) as file:
+        try:
+            while len(data) <= _MAX_JSON_BYTES and (part := file.read(_PART_BYTES)):
+                data += part
+        except (OSError, *PACKING_FAULTS) as error:
+            line = data.count(b"\n") + 1
+            reason = f"cannot be read on behind byte {len(data)}: {packing_fault(error)}"
+            raise _UnreadableError(reason, line) from None
+    return bytes(data)
 
 
 def _is_yaml(data: bytes, name: str) -> bool:
+    """Say whether a file of one value is YAML, by its beginning and its name."""
     plain = name.lower().removesuffix(".gz")
     begin = data[:1024].removeprefix(BOM_UTF8).lstrip()
     return plain.endswith((".yaml", ".yml")) or not begin.startswith((b"{", b"["))
-
-
-def _parse_json(text: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
-    faults: list[DocumentFault] = []
-
-    def keep_first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members = dict(reversed(pairs))
-        if len(members) == len(pairs):
-            return dict(pairs)
-        times = Counter(name for name, _ in pairs)
-        for name in sorted(name for name, number in times.items() if number > 1):
-            message = f"the key {name!r} stands twice in one object; the first one counts"
-            faults.append(DocumentFault(line=1, reason=message))
-        return {name: members[name] for name in times}
-
-    try:
-        value = json.loads(text, object_pairs_hook=keep_first, parse_constant=_refuse)
-    except RecursionError:
-        raise _UnreadableError(_TOO_DEEP) from None
-    except ValueError as error:
-        raise _UnreadableError(f"not JSON: {error}") from None
-    if not _is_shallow(value):
-        raise _UnreadableError(_TOO_DEEP)
-    return value, tuple(faults)
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _is_shallow(value: JsonValue) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [
-            part
-            for item in level
-            if isinstance(item, dict | list)
-            for part in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
-            return True
-    return False

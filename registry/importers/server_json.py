@@ -36,7 +36,7 @@ def read(path: Path) -> DocumentStream:
     if not files:
         raise ConfigError(f"{path}: no {_FILE} in it: name a folder that has some, or a file")
     for number, file in enumerate(files, 1):
-        for document in read_whole(file, read_listing, line=number):
+        for document in read_whole(file, read_listing, entry=number):
             if isinstance(document, DocumentFault):
                 reason = f"{file.relative_to(path)}: {document.reason}"
                 yield DocumentFault(line=number, reason=reason)
@@ -94,7 +94,7 @@ def _recognises(sample: Sample) -> bool:
         return True
     listed = value.get("servers")
     if isinstance(listed, list):
-        return all(isinstance(entry, dict) and _is_entry(entry) for entry in listed)
+        return any(isinstance(entry, dict) and _is_entry(entry) for entry in listed)
     return sample.name == _FILE and "name" in value
 
 

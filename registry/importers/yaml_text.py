@@ -43,9 +43,16 @@ _FALSE: Final = frozenset({"false", "False", "FALSE"})
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,19}")
 _NUMBER: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 
+_NO_NUMBER: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+
 
 class YamlError(ValueError):
-    """A text is no YAML, or stands for more than is read; the message names the line."""
+    """A text is no YAML, or stands for more than is read."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        """Name the line, from 1, and what is wrong there."""
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
 
 
 @dataclass(slots=True)
@@ -75,9 +82,23 @@ def parse_yaml(text: str) -> tuple[JsonValue, tuple[DocumentFault, ...]]:
     try:
         for event in _events(text):
             reading.take(event)
-    except yaml.YAMLError as error:
-        raise YamlError(" ".join(str(error).split())) from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise YamlError(1 if mark is None else mark.line + 1, _problem(error)) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise YamlError(
+            line, f"the character U+{error.character:04X} may not stand there"
+        ) from None
     return reading.root, tuple(reading.faults)
+
+
+def _problem(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    said = ", ".join(part for part in (error.context, error.problem) if part)
+    if "nesting depth" in said:  # the library has a bound of its own, and reads ahead
+        said = f"nested more than {MAX_DEPTH} levels deep"
+    return said if mark is None else f"column {mark.column + 1}: {said}"
 
 
 def _events(text: str) -> Iterator[Event]:
@@ -102,7 +123,7 @@ class _Reading:
             case DocumentStartEvent():
                 self._documents += 1
                 if self._documents > 1:
-                    raise YamlError(f"line {_line(event)}: a second document begins: keep one")
+                    raise YamlError(_line(event), "a second document begins: keep one")
             case AliasEvent():
                 self._alias(event)
             case ScalarEvent():
@@ -117,12 +138,12 @@ class _Reading:
     def _grow(self, size: int, event: Event) -> None:
         self._size += size
         if self._size > MAX_VALUES:
-            msg = f"line {_line(event)}: the text stands for more than {MAX_VALUES:,} values"
-            raise YamlError(msg)
+            msg = f"the text stands for more than {MAX_VALUES:,} values"
+            raise YamlError(_line(event), msg)
 
     def _alias(self, event: AliasEvent) -> None:
         if event.anchor not in self._anchors:
-            raise YamlError(f"line {_line(event)}: *{event.anchor} stands for nothing before it")
+            raise YamlError(_line(event), f"*{event.anchor} stands for nothing before it")
         value, size = self._anchors[event.anchor]
         self._grow(size, event)
         self._add(value, event)
@@ -134,6 +155,9 @@ class _Reading:
             self._set_key(opened, opened.value, event)
             return
         value = _resolve(event)
+        if value == event.value and _is_no_number(event):
+            message = f"{event.value} is no number of JSON; it is read as a text"
+            self.faults.append(DocumentFault(line=_line(event), reason=message))
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1)
         self._add(value, event)
@@ -150,10 +174,10 @@ class _Reading:
 
     def _begin(self, event: MappingStartEvent | SequenceStartEvent) -> None:
         if len(self._open) >= MAX_DEPTH:
-            raise YamlError(f"line {_line(event)}: nested more than {MAX_DEPTH} levels deep")
+            raise YamlError(_line(event), f"nested more than {MAX_DEPTH} levels deep")
         _check_tag(event)
         if self._open and isinstance(self._open[-1].value, dict) and self._open[-1].key is None:
-            raise YamlError(f"line {_line(event)}: a key must be a text")
+            raise YamlError(_line(event), "a key must be a text")
         value: list[JsonValue] | dict[str, JsonValue] = (
             {} if isinstance(event, MappingStartEvent) else []
         )
@@ -178,7 +202,7 @@ class _Reading:
             opened.value.append(value)
             return
         if opened.key is None:  # an alias in the place of a key
-            raise YamlError(f"line {_line(event)}: a key must be a text")
+            raise YamlError(_line(event), "a key must be a text")
         if opened.key == "<<":
             opened.merged.append(value)
         elif not opened.is_repeated:
@@ -190,7 +214,7 @@ def _merge(value: dict[str, JsonValue], merged: JsonValue, event: Event) -> None
     """Put in what ``<<`` names; a member that is written out counts more."""
     for source in merged if isinstance(merged, list) else [merged]:
         if not isinstance(source, dict):
-            raise YamlError(f"line {_line(event)}: << must name an object")
+            raise YamlError(_line(event), "<< must name an object")
         for key, member in source.items():
             value.setdefault(key, member)
 
@@ -210,10 +234,16 @@ def _resolve(event: ScalarEvent) -> JsonValue:
     return number if isfinite(number) else text
 
 
+def _is_no_number(event: ScalarEvent) -> bool:
+    """Say whether a text is a number to YAML, though none that JSON has."""
+    is_plain = event.style in (None, "") and event.tag != _TEXT_TAG
+    return is_plain and bool(_NO_NUMBER.fullmatch(event.value) or _NUMBER.fullmatch(event.value))
+
+
 def _check_tag(event: NodeEvent) -> None:
     tag: str | None = getattr(event, "tag", None)
     if tag is not None and tag not in _TAGS and tag != "!":
-        raise YamlError(f"line {_line(event)}: the tag {tag} has no meaning in JSON: take it out")
+        raise YamlError(_line(event), f"the tag {tag} has no meaning in JSON: take it out")
 
 
 def _line(event: Event) -> int:

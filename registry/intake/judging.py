@@ -20,7 +20,7 @@ __all__ = ["ask_model", "judge_server"]
 _MAX_ASKED = 8
 """Tools of one server that are asked about at once; how many calls a model gets is its role's matter."""
 _MAX_DESCRIPTION = 2000
-"""Characters; only short descriptions and page headings are asked about."""
+"""Characters; only short descriptions are asked about."""
 _MAX_PARAMETERS = 30
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from astra_mcp.types import JsonObject
 from registry.documents.prepared import PreparedServer, PreparedTool, of_tools
-from registry.documents.sources import Rejection
+from registry.documents.sources import MIN_TOOLS, Rejection, ServerReason
 from registry.documents.texts import storable_text
 
 __all__ = ["place_rows", "server_row", "stored_hash", "tool_rows", "verdict"]
@@ -20,6 +20,8 @@ def stored_hash(server: PreparedServer) -> str:
     """
     tools = [[t.hash, t.rejection and t.rejection.reason, t.notes] for t in server.tools]
     reason = server.rejection and server.rejection.reason
+    if reason is ServerReason.TOO_FEW_TOOLS and server.min_tools != MIN_TOOLS:
+        reason = f"{reason} of {server.min_tools}"  # which its detail says
     made = [server.document_hash, server.domain, server.language, reason, tools]
     return sha256(json.dumps(made).encode()).hexdigest()
 

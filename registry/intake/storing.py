@@ -21,7 +21,7 @@ from registry.store.statements import insert_missing
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow, table_of
 from registry.store.version import lock_catalog, next_version
 
-__all__ = ["store_servers"]
+__all__ = ["judge_repetitions", "store_servers"]
 
 _SERVERS = table_of(ServerRow)
 _PLACES = table_of(ServerToolRow)
@@ -100,16 +100,39 @@ def store_servers(
 def _store(session: Session, fresh: Sequence[_Fresh], now: datetime) -> None:
     revision = next_version(session)
     names = _names(session, fresh)
-    candidates = [*_stored_candidates(session, fresh), *_fresh_candidates(fresh, names)]
+    hashes = {row.prepared.tools_hash for row in fresh}
+    hashes |= {row.known.tools_hash for row in fresh if row.known}
+    changed = [row.id for row in fresh if row.known]
+    stored = _stored_candidates(session, hashes, changed)
+    candidates = [*stored, *_fresh_candidates(fresh, names)]
     repeated = _repeated(candidates)
     stamp = {"revision": revision, "changed_at": now}
     insert_missing(session, _TOOLS, tool_rows(row.prepared for row in fresh))
     _replace(session, fresh, names, repeated, stamp)
-    ours = {row.id for row in fresh}
-    for candidate in candidates:
+    for candidate in stored:
         repeats = repeated.get(candidate.id)
-        if candidate.id not in ours and not (candidate.is_kept and repeats is None):
+        if not (candidate.is_kept and repeats is None):
             _judge_again(session, candidate, repeats, stamp)
+
+
+def judge_repetitions(
+    session: Session, hashes: Iterable[str | None], stamp: Mapping[str, Any]
+) -> list[str]:
+    """Judge stored servers again that have, or repeat, tools of which a kept server is gone.
+
+    Args:
+        session: Of a writing transaction that has locked the catalog.
+        hashes: Of the tools of what is gone.
+        stamp: ``revision`` and ``changed_at`` of rows that change.
+
+    Returns:
+        The names of those that are kept from now on.
+    """
+    candidates = _stored_candidates(session, hashes, ())
+    repeated = _repeated(candidates)
+    for candidate in candidates:
+        _judge_again(session, candidate, repeated.get(candidate.id), stamp)
+    return sorted(c.name for c in candidates if not c.is_kept and c.id not in repeated)
 
 
 def _identity(server: PreparedServer) -> tuple[str, str]:
@@ -153,17 +176,17 @@ def _fresh(
     return rows
 
 
-def _stored_candidates(session: Session, fresh: Sequence[_Fresh]) -> list[_Candidate]:
-    """Find the stored servers that are judged by tools that a document of the batch has, or had."""
-    hashes = {row.prepared.tools_hash for row in fresh}
-    hashes |= {row.known.tools_hash for row in fresh if row.known}
+def _stored_candidates(
+    session: Session, hashes: Iterable[str | None], but: Sequence[int]
+) -> list[_Candidate]:
+    """Find the stored servers that are judged by some tools; without those of some ids."""
     columns = _SERVERS.c
     is_live, is_kept = columns.provenance == Provenance.LIVE, columns.status == "kept"
     found = session.execute(
         select(columns.id, columns.name, columns.tools_hash, is_live, is_kept).where(
-            columns.tools_hash.in_(sorted(h for h in hashes if h is not None)),
+            columns.tools_hash.in_(sorted({h for h in hashes if h is not None})),
             or_(is_kept, columns.reason == ServerReason.DUPLICATE),
-            columns.id.not_in([row.id for row in fresh if row.known]),
+            columns.id.not_in(but),
         )
     )
     return [_Candidate(*row) for row in found]

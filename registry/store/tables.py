@@ -71,7 +71,7 @@ class ServerRow(SQLModel, table=True):
     source: str
     key: str
     name: str = Field(unique=True, index=True)
-    """The name it is published by: provider-safe, and never given to another server."""
+    """The name it is published by: provider-safe, and no other server's while this one is there."""
     title: str
     """As the source has it."""
     description: str = Field(sa_type=Text)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
 from registry.published.frozen import read_catalog
+from registry.published.names import read_names
 
 SERVICES = {
     "harbour": ("List the ships at a berth", "Tell the tide of an hour", "Compute the mooring fee"),
@@ -99,6 +100,29 @@ def test_an_unknown_server_is_a_message_that_names_what_is_close() -> None:
     done = run("show", "harbor")
     assert done.exit_code == 1
     assert "did you mean harbour?" in done.stderr
+
+
+def test_a_removed_server_is_told_and_an_unknown_one_removes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    file = tmp_path / "functions.json"
+    file.write_text(json.dumps(DOCUMENTS))
+    assert run("import", str(file)).exit_code == 0
+    unknown = run("remove", "garden", "harbor")
+    assert unknown.exit_code == 1
+    assert "did you mean harbour?" in unknown.stderr
+    assert told("list", "--status", "any")["total"] == 3
+    removed = told("remove", "functions.json#harbour")
+    assert [(s["name"], s["tools"], s["listed"]) for s in removed["removed"]] == [("harbour", 3, 3)]
+    assert (removed["dropped_tools"], removed["kept_instead"]) == (3, [])
+    assert read_names(tmp_path / "home").registered == ("garden",)
+    shown = run("remove", "garden").stdout
+    assert "removed garden" in shown
+    assert "3 tools" in shown
+    again = told("import", str(file))
+    assert (again["added"], again["unchanged"]) == (2, 1)
+    assert run("remove").exit_code == 2
 
 
 @pytest.mark.parametrize("by", ["words", "vectors", "both"])

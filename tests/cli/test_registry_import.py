@@ -105,6 +105,39 @@ def test_files_of_one_name_in_a_folder_do_not_take_each_others_place(tmp_path: P
     assert (again["changed"], again["unchanged"]) == (0, 2)
 
 
+def test_what_the_last_import_said_of_the_tools_that_are_needed_holds(tmp_path: Path) -> None:
+    small = [{**LINES[0], "service": "pond"}, {**LINES[1], "service": "pond"}]
+    file = tmp_path / "functions.json"
+    file.write_text(json.dumps(small))
+    rejected = {"imported": 1, "kept": 0, "rejected": {"too_few_tools": 1}}
+    assert told("import", str(file))["servers"] == rejected
+    for number, changed, kept in (("2", 1, 1), ("2", 0, 1), ("1", 0, 1), ("3", 1, 0), ("4", 1, 0)):
+        answer = told("import", str(file), "--min-tools", number)
+        assert (answer["changed"], answer["servers"]["kept"]) == (changed, kept)
+    [server] = told("list", "--status", "too_few_tools")["servers"]
+    assert told("show", server["name"])["detail"] == "tools: 2 of 2 are left, 4 are needed"
+    assert told("import", str(file))["changed"] == 1
+    detail = told("show", server["name"])["detail"]
+    assert detail == "tools: 2 of 2 are left, 3 are needed"
+    assert run("import", str(file), "--min-tools", "0").exit_code == 2
+
+
+def test_another_document_of_one_key_in_a_later_file_is_told_and_takes_no_place(
+    tmp_path: Path,
+) -> None:
+    for part, text in (("a", "first"), ("b", "second"), ("c", "first")):
+        file = tmp_path / "docs" / part / "server.json"
+        file.parent.mkdir(parents=True)
+        document = {"name": "org.example/ferries", "version": "1", "description": text}
+        file.write_text(json.dumps(document))
+    for changed in (0, 0):
+        answer = told("import", str(tmp_path / "docs"), "--format", "server_json")
+        [error] = answer["errors"]
+        assert error["file"] == "b/server.json"
+        assert "is that of another document, of a/server.json" in error["reason"]
+        assert answer["changed"] == changed
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

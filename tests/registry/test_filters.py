@@ -77,11 +77,9 @@ def test_a_terse_description_that_says_what_is_done_is_kept(name: str, descripti
     assert reject_tool(spec, name) is None
 
 
-def test_what_a_few_words_or_a_page_heading_say_is_open_to_a_judge() -> None:
+def test_what_a_few_words_say_is_open_to_a_judge() -> None:
     assert clarity("Add two numbers") is Clarity.OPEN
     assert clarity("设置断点") is Clarity.OPEN
-    heading = "Deploy Server Notes Claim Server @x/notes Try in Playground list"
-    assert clarity(heading) is Clarity.OPEN
     assert clarity("Find the cheapest train between two cities") is Clarity.CLEAR
     assert clarity("查询两个城市之间最便宜的火车票") is Clarity.CLEAR
 

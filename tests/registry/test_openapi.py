@@ -85,7 +85,7 @@ def test_what_a_document_says_of_itself_becomes_the_server() -> None:
     assert (server.name, server.version) == ("Ferry timetable", "2.3")
     assert server.description == "Departures and fares of all ferries."
     assert server.labels == ("Travel", "departures", "fares")
-    assert server.key == "https://api.ferry.example/v1#Ferry timetable"
+    assert server.key == "https://api.ferry.example/v1#Ferry timetable#ferry.json"
     assert server.origin["url"] == "https://api.ferry.example/v1"
     assert server.origin["license"] == "MIT"
 
@@ -417,7 +417,7 @@ def test_json_and_yaml_say_the_same(tmp_path: Path, name: str, text: str) -> Non
         (b'{"a":' * 200 + b"1" + b"}" * 200, "nested more than 100 levels deep"),
         (b"openapi: [", "not YAML"),
         (b"\xff\xfe\x00", "not UTF-8 at byte 0"),
-        (b"", "no OpenAPI 3 document"),
+        (b"", "the file is empty"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_fault(

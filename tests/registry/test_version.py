@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from registry.documents.sources import ServerDocument
 from registry.intake.importing import import_documents
+from registry.intake.removing import remove_servers
 from registry.store.database import Database, open_database
 from registry.store.version import (
     catalog_version,
@@ -48,7 +49,7 @@ async def _following(database: Database, since: int) -> AsyncGenerator[Heard]:
 
 
 @pytest.mark.both_databases
-async def test_what_another_process_imports_is_read_once(database_url: str) -> None:
+async def test_what_another_process_imports_and_removes_is_read_once(database_url: str) -> None:
     async with open_database(database_url) as database, open_database(database_url) as other:
         await _import(database, server("a"), server("b"))
         async with _following(database, since=1) as heard:
@@ -56,6 +57,8 @@ async def test_what_another_process_imports_is_read_once(database_url: str) -> N
             assert await heard.receive() == {"a", "c"}
             await _import(other, server("d"))
             assert await heard.receive() == {"a", "c", "d"}
+            await other.write(partial(remove_servers, names=["a", "d"]))
+            assert await heard.receive() == {"c"}
 
 
 @pytest.mark.both_databases

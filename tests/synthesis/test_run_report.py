@@ -231,7 +231,7 @@ def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path / "home")
 
 
-def test_a_page_that_cannot_be_written_is_refused_before_and_one_of_a_stopped_run_is_written(
+def test_a_page_that_cannot_be_written_is_refused_before_and_none_is_of_what_cannot_begin(
     cli: Cli,
 ) -> None:
     made = ("synth", "environments", "--domain", "ferries", "--report")
@@ -240,7 +240,20 @@ def test_a_page_that_cannot_be_written_is_refused_before_and_one_of_a_stopped_ru
     assert "missing/run.html cannot be written" in refused.stderr
     assert "generator" not in refused.stderr
 
-    stopped = cli.run(*made, "run.html")
-    assert stopped.returncode == 2
-    assert "generator" in stopped.stderr
+    not_begun = cli.run(*made, "run.html")
+    assert not_begun.returncode == 2
+    assert "generator" in not_begun.stderr
+    assert not (cli.folder / "run.html").exists()
+
+    dead = {
+        f"ASTRA_MCP_MODELS__{role}__{name}": value
+        for role in ("GENERATOR", "JUDGE")
+        for name, value in (
+            ("MODEL", "m"),
+            ("BASE_URL", "http://127.0.0.1:1/v1"),
+            ("MAX_RETRIES", "0"),
+        )
+    }
+    failed = cli.run(*made, "run.html", **dead)
+    assert failed.returncode == 1
     assert "Synthesis run environments" in (cli.folder / "run.html").read_text(encoding="utf-8")

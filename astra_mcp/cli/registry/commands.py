@@ -1,6 +1,6 @@
 """The commands of ``astra-mcp registry``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.choices import closest, not_one_of
 from astra_mcp.report.console import ExitCode, fail, out, print_json, run_async, say
-from registry.documents.sources import Provenance, ServerReason
+from registry.documents.sources import MIN_TOOLS, Provenance, ServerReason
 from registry.published.export import Export, export_catalog
 from registry.published.export_files import ExportFormat
 from registry.search.scope import Scope, SearchAnswer, SearchBy
@@ -34,6 +34,7 @@ from registry.store.stats import read_stats
 
 if TYPE_CHECKING:  # loaded where a model is asked alone
     from astra_mcp.compose.models import Labelled
+    from registry.intake.removing import Removal
 
 __all__ = ["app"]
 
@@ -93,6 +94,9 @@ def import_(  # noqa: PLR0913 - one for each option
     ] = False,
     max_calls: MaxCalls = None,
     max_cost: MaxCost = None,
+    min_tools: Annotated[
+        int, typer.Option(min=1, help="Keep servers of which at least so many tools are kept.")
+    ] = MIN_TOOLS,
     as_json: Json = False,
 ) -> None:
     """Import tool documents: of a file, of all files of a folder, of a registry or of a server.
@@ -106,7 +110,12 @@ def import_(  # noqa: PLR0913 - one for each option
 
     headers = dict(_pair(each) for each in header_from or ())
     source = importing.Source(
-        place=place, command=command, form=form, name=name, headers_from=headers
+        place=place,
+        command=command,
+        form=form,
+        name=name,
+        headers_from=headers,
+        min_tools=min_tools,
     )
     if not judge and (max_calls is not None or max_cost is not None):
         raise typer.BadParameter("only --judge asks a model", param_hint="--max-calls, --max-cost")
@@ -206,6 +215,39 @@ def show(
         print_json(views.server_details(server))
     else:
         views.print_server(server)
+
+
+@app.command("remove")
+def remove(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="As `registry list` names them, or their sources."),
+    ],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Remove servers, and the tools that no other server lists; importing them again brings them back.
+
+    Where a name is not known nothing is removed. A gateway that serves the
+    registry follows. A server that was left out because it repeats a removed
+    one is judged again, and told.
+    """
+    removal = run_async(_remove, names)
+    if as_json:
+        print_json(views.removal(removal))
+    else:
+        views.print_removal(removal)
+
+
+async def _remove(names: Sequence[str]) -> "Removal":
+    from registry.intake.removing import remove_servers  # noqa: PLC0415 - what imports load too
+    from registry.published.directory import publish_names  # noqa: PLC0415
+
+    settings = load_settings()
+    async with open_database(settings.registry_url) as database:
+        removal = await database.write(partial(remove_servers, names=names))
+        await publish_names(database, settings.home)
+        return removal
 
 
 @app.command("search")

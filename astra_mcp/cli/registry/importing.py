@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from registry.documents.preparation import prepare_server
 from registry.documents.prepared import PreparedServer
 from registry.documents.sources import DocumentFault, DocumentStream, ServerDocument, ToolReason
 from registry.documents.texts import public_url
-from registry.importers.detection import FORMATS, detect, format_named
+from registry.importers.detection import detect, format_named
+from registry.importers.formats import Format
 from registry.importers.listing import fetch_listing
 from registry.importers.running_server import LiveTarget, fetch_live
 from registry.intake.importing import ImportReport, import_documents
@@ -55,6 +58,8 @@ class Source:
     """For a running server."""
     headers_from: Mapping[str, str]
     """Names of headers, each with the environment variable that holds its value."""
+    min_tools: int
+    """A server of which fewer are kept is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +131,16 @@ async def import_source(source: Source, spending: Spending | None = None) -> Imp
     settings = load_settings()
     streams = await _streams(source)
     reports: list[tuple[str, ImportReport]] = []
+    known: dict[tuple[str, str], tuple[str, bytes]] = {}
     with metered() as meter:
         async with (
             open_database(settings.registry_url) as database,
             _open_judge(settings, database, spending) as judge,
         ):
             for name, stream in streams:
-                reports.append((name, await _import(database, name, stream, judge)))
+                distinct = _distinct(name, stream, known)
+                report = await _import(database, name, distinct, source.min_tools, judge)
+                reports.append((name, report))
                 if reports[-1][1].stopped is not None:
                     break
             await publish_names(database, settings.home)
@@ -218,13 +226,36 @@ def _in_files(path: Path, form: str | None) -> Sequence[tuple[str, DocumentStrea
     streams: list[tuple[str, DocumentStream]] = []
     for file in files:
         name = str(file.relative_to(path))
-        try:
-            streams.append((name, (named or detect(file)).read_below(path, file)))
-        except ConfigError:
-            known = ", ".join(each.name for each in FORMATS)
-            fault = DocumentFault(line=1, reason=f"in no format that is known ({known})")
-            streams.append((name, [fault]))
+        streams.append((name, _read_below(path, file, named)))
     return streams
+
+
+def _read_below(folder: Path, file: Path, named: Format | None) -> DocumentStream:
+    """Read a file of a folder; one that cannot be read, or is in no format, keeps no other from it."""
+    try:
+        yield from (named or detect(file)).read_below(folder, file)
+    except ConfigError as error:
+        yield DocumentFault(line=1, reason=str(error).removeprefix(f"{file}: "))
+
+
+def _distinct(
+    name: str, stream: DocumentStream, known: dict[tuple[str, str], tuple[str, bytes]]
+) -> DocumentStream:
+    """Leave out documents whose key another document of an earlier file has, and say so.
+
+    Each would take the place of the other, and importing them again would change both.
+    """
+    for place, entry in enumerate(stream, 1):
+        if isinstance(entry, DocumentFault):
+            yield entry
+            continue
+        content = sha256(repr(entry).encode(errors="surrogatepass")).digest()
+        file, first = known.setdefault((entry.source, entry.key), (name, content))
+        if file == name or first == content:
+            yield entry
+        else:
+            reason = f"its key {entry.key!r} is that of another document, of {file}, which counts"
+            yield DocumentFault(line=place, reason=reason)
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -256,8 +287,9 @@ def _headers(headers_from: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _import(
-    database: Database, name: str, stream: DocumentStream, judge: Judge | None
+    database: Database, name: str, stream: DocumentStream, min_tools: int, judge: Judge | None
 ) -> ImportReport:
+    prepare = partial(prepare_server, min_tools=min_tools)
     with say.bars(transient=True) as progress:
         task = progress.add_task(name, total=None)
 
@@ -265,9 +297,7 @@ async def _import(
             said = f", {errors} unreadable" if errors else ""
             progress.update(task, description=f"{name}: documents{said}", completed=read)
 
-        return await import_documents(
-            database, stream, prepare=prepare_server, judge=judge, hear=hear
-        )
+        return await import_documents(database, stream, prepare=prepare, judge=judge, hear=hear)
 
 
 def _joined(funnels: Iterable[Funnel]) -> Funnel:

@@ -15,16 +15,19 @@ from registry.store.stats import Funnel, RegistryStats
 
 if TYPE_CHECKING:  # loaded where a model is asked alone
     from astra_mcp.compose.models import Labelled
+    from registry.intake.removing import Removal
 
 __all__ = [
     "labels",
     "print_export",
     "print_hits",
     "print_labels",
+    "print_removal",
     "print_server",
     "print_servers",
     "print_stats",
     "progress",
+    "removal",
     "search_answer",
     "server_details",
     "server_summary",
@@ -137,6 +140,35 @@ def _print_tool(tool: StoredTool) -> None:
         out.print(f"    {cut(tool.spec.description, _SHOWN_TEXT)}", style=style)
     for note in tool.notes:
         out.print(f"    note: {note}", style="yellow")
+
+
+def removal(done: "Removal") -> JsonObject:
+    """Render what was removed for programs."""
+    return {
+        "removed": [
+            {
+                **server_summary(server),
+                "key": server.key,
+                "listed": len(server.tools),
+            }
+            for server in done.servers
+        ],
+        "dropped_tools": done.dropped_tools,
+        "kept_instead": list(done.kept_instead),
+    }
+
+
+def print_removal(done: "Removal") -> None:
+    """Show what was removed."""
+    for server in done.servers:
+        out.print(
+            f"removed {server.name}: {cut(server.title, 40)}, of {server.source},"
+            f" key {server.key}, {len(server.tools)} tools"
+        )
+    out.print(f"{done.dropped_tools} tools are listed by no other server and went with them")
+    if done.kept_instead:
+        names = ", ".join(done.kept_instead)
+        out.print(f"kept from now on, since they repeated one of these: {names}")
 
 
 def search_answer(query: str, by: SearchBy, model: str, answer: SearchAnswer) -> JsonObject:

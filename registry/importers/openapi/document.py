@@ -37,7 +37,12 @@ MAX_LABELS: Final = 12
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _CATEGORIES: Final = ("x-category", "x-categories", "x-apisguru-categories")
 """What catalogs of APIs add to ``info``, RapidAPI the first."""
-_VERSION_LINE: Final = re.compile(r"""^\s*["']?openapi["']?\s*:\s*["']?3\.""", re.MULTILINE)
+_VERSION_LINE: Final = re.compile(
+    r"""^\s*["']?(openapi|swagger)["']?\s*:\s*["']?[0-9]+\.""", re.MULTILINE
+)
+_CONVERT: Final = (
+    "Swagger 2: convert it to OpenAPI 3, as `npx swagger2openapi FILE -o NEW` does, and import that"
+)
 _TEXTS: Final = ("title", "version")
 
 
@@ -47,7 +52,11 @@ def read(path: Path) -> DocumentStream:
     Raises:
         ConfigError: The file cannot be opened.
     """
-    return read_whole(path, lambda value: read_document(value, path.name))
+    return _read_as(path, path.name)
+
+
+def _read_as(path: Path, name: str) -> DocumentStream:
+    return read_whole(path, lambda value: read_document(value, name.removesuffix(".gz")))
 
 
 def read_document(value: JsonValue, name: str) -> DocumentStream:
@@ -55,7 +64,7 @@ def read_document(value: JsonValue, name: str) -> DocumentStream:
 
     Args:
         value: The document.
-        name: Of its file; stands for the title and the address where it has none.
+        name: Of its file, without what says that it is packed; stands for the title where it has none.
 
     Yields:
         A fault for each part that cannot be read, with the number of the operation, and the server.
@@ -63,7 +72,7 @@ def read_document(value: JsonValue, name: str) -> DocumentStream:
     version = value.get("openapi") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not str(version).startswith("3."):
         is_older = isinstance(value, dict) and "swagger" in value
-        found = "Swagger 2: convert it to OpenAPI 3" if is_older else f"openapi is {version!r:.40}"
+        found = _CONVERT if is_older else f"openapi is {version!r:.40}"
         yield DocumentFault(line=1, reason=f"no OpenAPI 3 document: {found}")
         return
     yield from _Document(value, name).read()
@@ -140,7 +149,8 @@ class _Document:
         title = info.title.strip() or self._name
         return ServerDocument(
             source=SOURCE,
-            key=f"{url or self._name}#{title}",
+            # Parts of one service, and its versions, often share the address and the title.
+            key=f"{url or ''}#{title}#{self._name}",
             name=title,
             description=_longest_description(info),
             version=info.version or None,
@@ -233,8 +243,8 @@ def _longest_description(info: v3_1.Info) -> str:
 
 
 def _recognises(sample: Sample) -> bool:
-    if isinstance(sample.value, dict):
-        return str(sample.value.get("openapi")).startswith("3.")
+    if isinstance(sample.value, dict):  # of any version: those that are not read are told so
+        return not sample.value.keys().isdisjoint({"openapi", "swagger"})
     return sample.value is None and _VERSION_LINE.search(sample.text) is not None
 
 
@@ -243,4 +253,5 @@ FORMAT = Format(
     summary="an OpenAPI 3 document, JSON or YAML: each operation is a tool",
     recognises=_recognises,
     read=read,
+    read_as=_read_as,
 )

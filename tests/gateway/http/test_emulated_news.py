@@ -1,5 +1,6 @@
 """Emulated servers that come, go and change are told at their own endpoints alone, in both eras."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from registry.documents.sources import ServerDocument
 from registry.intake.importing import import_documents
+from registry.intake.removing import remove_servers
 from registry.store.database import Database, open_database
 
 from fake_emulation import FakeDocuments, document, open_emulating_gateway
@@ -73,7 +75,7 @@ async def store(database: Database, *documents: ServerDocument) -> None:
 
 @pytest.mark.system
 @ways
-async def test_what_another_process_imports_is_told_by_a_gateway_that_serves(
+async def test_what_another_process_imports_and_removes_is_told_by_a_gateway_that_serves(
     start_serve: Any, tmp_path: Path, mode: str
 ) -> None:
     async with open_database(f"sqlite:///{tmp_path / 'registry.db'}") as database:
@@ -98,5 +100,10 @@ async def test_what_another_process_imports_is_told_by_a_gateway_that_serves(
             assert [a.status_code == 404 for a in answers] == [True, False]
             await store(database, server("cherry", "c_find", "c_make", "c_drop", "c_more"))
             await at_cherry.wait_for("tools", 1)
+            await database.write(partial(remove_servers, names=["cherry"]))
+            await at_cherry.wait_for("tools", 2)
+            async with httpx.AsyncClient(trust_env=False) as http:
+                answer = await http.post(f"{url}/servers/cherry/mcp", json={})
+            assert answer.status_code == 404
             heard = (at_berry, at_cherry, at_all)
-            assert [each.news.count("tools") for each in heard] == [2, 1, 0]
+            assert [each.news.count("tools") for each in heard] == [2, 2, 0]
