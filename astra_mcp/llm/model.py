@@ -1,13 +1,13 @@
-"""A chat model of a role: structured answers that are of their form or fail, and plain conversation."""
+"""A chat model of a role: structured answers that are of their form or fail, and conversation."""
 
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from astra_mcp.concurrency import completed
 from astra_mcp.errors import ModelError, ModelFault, PipelineError
@@ -24,6 +24,7 @@ from astra_mcp.types import JsonObject, canonical_json
 __all__ = ["Model", "open_model"]
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
+KeptT = TypeVar("KeptT", bound=BaseModel)
 
 CACHE_SECONDS = 120.0
 """Deadline of one look into the cache, and of one save."""
@@ -82,33 +83,72 @@ class Model:
         return value
 
     async def complete(
-        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject]
+        self,
+        messages: Sequence[JsonObject],
+        tools: Sequence[JsonObject],
+        *,
+        sample: int | None = None,
     ) -> ChatReply:
         """Continue a conversation; see :class:`~astra_mcp.llm.chat.Chat`.
 
-        Neither cached nor seeded: two conversations that begin alike may go on in different ways.
+        Neither cached nor seeded, for two conversations that begin alike may go on in different ways, unless
+        ``sample`` says which of them this is: equal ones of one number go on alike, as with :meth:`ask`.
+        An opening that calls no tool is of no use to whoever offers some, and is asked for anew.
+
+        Args:
+            messages: OpenAI chat messages.
+            tools: OpenAI function documents; may be empty.
+            sample: Number of the conversation; another one holds the same conversation anew.
+
+        Raises:
+            BudgetSpentError: The budget does not allow the call.
+            ModelError: No usable answer came, after retries.
+            PipelineError: The cache does not answer.
         """
         body = self._body(messages)
         if tools:
             body["tools"] = list(tools)
-        return await self._reply(body)
+        if sample is None:
+            return await self._reply(body)
+        key = self._hash(body, conversation=sample)
+        reply, is_shared = await self._flights.share(key, partial(self._go_on, key, body, sample))
+        if is_shared:
+            note_usage(Usage(cached=1))
+        return reply
+
+    async def _go_on(self, key: str, body: JsonObject, sample: int) -> ChatReply:
+        """Find the next message of a conversation in the cache, or ask for it and keep it there."""
+        found = await self._recall(key, _as_it_is)
+        if found is not None:
+            note_usage(Usage(cached=1))
+            return found
+        reply = await self._reply({**body, **self._seed("conversation", sample)})
+        messages = cast("list[JsonObject]", body["messages"])
+        if reply.calls or "tools" not in body or messages[-1].get("role") == "tool":
+            await self._keep(key, reply)
+        return reply
 
     async def _settle(
         self, key: str, prompt: Prompt, answer: type[AnswerT], sample: int
     ) -> AnswerT:
         """Find an answer in the cache, or ask for it and keep it there."""
-        found = await self._recall(key, answer)
+        found = await self._recall(key, partial(_read, answer=answer))
         if found is not None:
             note_usage(Usage(cached=1))
             return found
         reply, value = await self._answer(prompt, answer, sample)
+        await self._keep(key, reply)
+        return value
+
+    async def _keep(self, key: str, reply: ChatReply) -> None:
         if self._cache is not None:
             # Cancelled or not: the answer is paid for.
             with _answering_cache(shield=True):
                 await self._cache.put(key, reply.model_dump(mode="json"))
-        return value
 
-    async def _recall(self, key: str, answer: type[AnswerT]) -> AnswerT | None:
+    async def _recall(
+        self, key: str, read: Callable[[ChatReply], Awaitable[KeptT]]
+    ) -> KeptT | None:
         if self._cache is None:
             return None
         with _answering_cache(shield=False):
@@ -117,7 +157,7 @@ class Model:
             return None
         # What an earlier version took for an answer and this one does not is asked for again.
         with suppress(ValidationError, UnreadableAnswerError):
-            return await _read(ChatReply.model_validate(kept), answer)
+            return await read(ChatReply.model_validate(kept))
         return None
 
     async def _answer(
@@ -126,10 +166,8 @@ class Model:
         number = 0
         while True:
             number += 1
-            body = self._body(prompt.messages)
-            if self._config.seed is not None:
-                names = ("sample", sample, "answer", number)
-                body["seed"] = derive_seed(self._config.seed, *names) >> (64 - _SEED_BITS)
+            seed = self._seed("sample", sample, "answer", number)
+            body = {**self._body(prompt.messages), **seed}
             try:
                 reply = await self._reply_of_form(body, answer)
                 with self._attributing():
@@ -176,18 +214,34 @@ class Model:
         sampling = self._config.model_dump(include=_SAMPLING, exclude_none=True)
         return {"model": self._config.model, "messages": list(messages), **sampling}
 
+    def _seed(self, *names: str | int) -> JsonObject:
+        """The seed of a request, where one is configured."""
+        if self._config.seed is None:
+            return {}
+        return {"seed": derive_seed(self._config.seed, *names) >> (64 - _SEED_BITS)}
+
     def _key(self, prompt: Prompt, form: AnswerForm, sample: int) -> str:
+        return self._hash(
+            self._body(prompt.messages),
+            template=prompt.template_hash,
+            answer=form.schema,
+            sample=sample,
+        )
+
+    def _hash(self, request: JsonObject, **others: JsonValue) -> str:
         """Hash what an answer depends on; not the address, so that a server that moves keeps its answers."""
-        content = {
-            "request": self._body(prompt.messages),
+        content: JsonObject = {
+            "request": request,
             "extra_body": self._config.extra_body,
             "seed": self._config.seed,
             "revision": self._config.revision,
-            "template": prompt.template_hash,
-            "answer": form.schema,
-            "sample": sample,
+            **others,
         }
         return sha256(canonical_json(content)).hexdigest()
+
+
+async def _as_it_is(reply: ChatReply) -> ChatReply:
+    return reply
 
 
 async def _read(reply: ChatReply, answer: type[AnswerT]) -> AnswerT:
@@ -224,7 +278,7 @@ async def open_model(
     Args:
         role: Names the model in messages.
         config: Which, where and how.
-        cache: Keeps structured answers from run to run.
+        cache: Keeps structured answers, and numbered conversations, from run to run.
         budget: Shared with the other roles.
 
     Raises:

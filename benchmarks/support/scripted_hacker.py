@@ -33,9 +33,12 @@ class ScriptedHacker:
         """Name of the one that made the last call."""
 
     async def complete(
-        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject]
+        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject], *, sample: int = 0
     ) -> ChatReply:
-        """Ask for the next call; none where no exploit has one left."""
+        """Ask for the next call; none where no exploit has one left.
+
+        It counts conversations itself, whatever their number: ``sample`` changes nothing.
+        """
         functions: list[Any] = [tool["function"] for tool in tools]
         key = canonical_json(functions)
         played = _played(messages)

@@ -205,10 +205,13 @@ def _building_stages(recipe: Recipe, parts: Parts) -> list[Stage[Any, Any]]:
         Merging(parts.generator, generator, parts.sandbox, recipe.seed),
         accepting,
     ]
+    tier = None
     if recipe.num_judge_votes:
-        stages.append(Judging(parts.judge_bundle, judge, recipe.num_judge_votes))
+        tier = Judging(parts.judge_bundle, judge, recipe.num_judge_votes)
+        stages.append(tier)
     if recipe.num_attacks:
-        stages.append(
-            Attacking(parts.hacker, generator, parts.sandbox, accepting, recipe.num_attacks)
+        attacking = Attacking(
+            parts.hacker, generator, parts.sandbox, accepting, recipe.num_attacks, tier
         )
+        stages.append(attacking)
     return [*stages, Publishing(parts.publisher, parts.place)]

@@ -7,7 +7,7 @@ from astra_mcp.errors import BundleError
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
-from astra_mcp.synthesis.environments.building.assembly import assemble
+from astra_mcp.synthesis.environments.building.assembly import assemble, of_own_modules
 from astra_mcp.synthesis.environments.building.tool import (
     Attempt,
     BuildAttempts,
@@ -89,7 +89,8 @@ class Accepting:
         failed = await self.acceptance(bundle)
         if not failed:
             return None
-        return Refused(failed[0].check.value, tuple(map(str, failed[:_MAX_TOLD])))
+        told = [of_own_modules(built, str(each)) for each in failed[:_MAX_TOLD]]
+        return Refused(failed[0].check.value, tuple(told))
 
     async def repair(
         self,

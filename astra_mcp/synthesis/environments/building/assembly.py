@@ -11,12 +11,13 @@ from astra_mcp.environments.decomposition import scenario_of
 from astra_mcp.environments.loading import parse_bundle
 from astra_mcp.environments.server_document import SERVER_SCHEMA
 from astra_mcp.errors import BundleError, BundleFault
-from astra_mcp.synthesis.environments.building.namespaces import joined_code, renamed_function
+from astra_mcp.synthesis.environments.building.namespaces import in_own_words, joined_code
+from astra_mcp.synthesis.environments.building.renaming import UnjoinableError, renamed_function
 from astra_mcp.synthesis.environments.building.tool import Built, SolvingCall, Tool
 from astra_mcp.synthesis.environments.questions.instance import Instance, SubQuestion, levels_of
 from astra_mcp.types import JsonObject
 
-__all__ = ["assemble", "bundle_name", "single_bundle"]
+__all__ = ["assemble", "bundle_name", "of_own_modules", "single_bundle"]
 
 _CLOCK = "2026-03-02T09:00:00+00:00"
 _LICENSE = "as its source"
@@ -75,6 +76,15 @@ def single_bundle(instance: Instance, tool: Tool) -> Bundle:
     return _bundle(instance, scenario_of(Counter({1: len(subs)})), subs, [tool], calls)
 
 
+def of_own_modules(built: Built, complaint: str) -> str:
+    """A complaint about the assembled tools, with names as the modules of the tools have them."""
+    return in_own_words(_modules(_unique_names(built.tools)), complaint)
+
+
+def _modules(tools: Sequence[Tool]) -> list[tuple[str, str]]:
+    return [(tool.document.name, tool.code) for tool in tools]
+
+
 def _bundle(
     instance: Instance,
     shape: ScenarioType,
@@ -112,7 +122,9 @@ def _bundle(
         "version": "1.0.0",
     }
     try:
-        code = joined_code(title, [(tool.document.name, tool.code) for tool in tools])
+        code = joined_code(title, _modules(tools))
+    except UnjoinableError as error:
+        raise _error(str(error)) from None
     except _CODE_FAULTS as error:
         raise _error(f"tools.py does not parse: {error}") from None
     texts = {
@@ -137,6 +149,8 @@ def _unique_names(tools: Sequence[Tool]) -> list[Tool]:
         if new != old:
             try:
                 code = renamed_function(tool.code, old, new)
+            except UnjoinableError as error:
+                raise _error(f"the module of {old}, {error}") from None
             except _CODE_FAULTS as error:
                 raise _error(f"tools.py does not parse: {error}") from None
             renamed = tool.document.model_copy(update={"name": new})

@@ -23,6 +23,7 @@ from astra_mcp.sandbox.protocol import Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
 from astra_mcp.sent_answers import sent_by, shown_by
 from astra_mcp.synthesis.environments.asking import stage_version
+from astra_mcp.synthesis.environments.building.accepting import Refused
 from astra_mcp.synthesis.environments.building.assembly import assemble
 from astra_mcp.synthesis.environments.building.tool import BuildAttempts, Built
 from astra_mcp.types import JsonObject, Origin, ToolResult
@@ -36,12 +37,12 @@ _MAX_SHOWN = 2000
 
 
 class Hacker(Protocol):
-    """A model that holds a conversation with tools; satisfied by :class:`~astra_mcp.llm.model.Model`."""
+    """A model that holds conversations with tools; satisfied by :class:`~astra_mcp.llm.model.Model`."""
 
     async def complete(
-        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject]
+        self, messages: Sequence[JsonObject], tools: Sequence[JsonObject], *, sample: int
     ) -> ChatReply:
-        """Continue it."""
+        """Continue that of a number; equal ones of one number may be remembered."""
         ...
 
 
@@ -73,7 +74,7 @@ class Mending(Protocol):
         """How often it may try."""
         ...
 
-    async def examine(self, built: Built) -> object | None:
+    async def examine(self, built: Built) -> Refused | None:
         """Run the acceptance; None where it passes."""
         ...
 
@@ -90,53 +91,89 @@ class Mending(Protocol):
         ...
 
 
+class Tier(Protocol):
+    """Decides what code cannot; satisfied by ``Judging``."""
+
+    @property
+    def version(self) -> str:
+        """Of all that it depends on."""
+        ...
+
+    async def objection(self, built: Built) -> Rejected | None:
+        """What is decided against an environment."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Attacking:
-    """Lets environments through that the hacker does not beat."""
+    """Lets environments through that the hacker does not beat.
+
+    What it beats is mended once. The mended one has to pass what the first one passed before it came here,
+    the acceptance and the second tier, and is then attacked in further episodes.
+    """
 
     hacker: Hacker
     name_of_model: str
     sandbox: Sandbox
     mending: Mending
     num_episodes: int
+    tier: Tier | None = None
+    """None where the second tier is not asked for."""
     name = "attack"
     takes = Built
 
     @property
     def version(self) -> str:
-        """Of the prompt, the model, the number of episodes, and what examines the mended."""
+        """Of the prompt, the model, the number of episodes, and what examines and judges the mended."""
         return stage_version(
             "attack",
             model=self.name_of_model,
             episodes=self.num_episodes,
             accepting=self.mending.version,
+            judging=None if self.tier is None else self.tier.version,
         )
 
     async def run(self, item: Item[Built]) -> Made[Built] | Rejected:
         """Have one attacked; what is beaten is mended once, and attacked again."""
         built = item.value
-        beaten = await self._beaten(built)
+        beaten = await self._beaten(built, 0)
         if beaten is None:
             return Made.of(item)
+        mended = await self._mended(built, beaten)
+        why = await self._refused(mended)
+        if why is not None:
+            return Rejected("beaten", f"{beaten.transcript}\n{why}")
+        again = await self._beaten(mended, self.num_episodes)
+        if again is not None:
+            return Rejected("beaten", again.transcript)
+        return Made.of(Item(id=item.id, value=mended))
+
+    async def _mended(self, built: Built, beaten: Beaten) -> Built:
         complaint = (
             f"a caller who knows no question found an answer; mend {beaten.tool} so that only a call with"
             f" the right identifying arguments states it. The calls were: {beaten.transcript}"
         )
-        mended = await self.mending.repair(
+        return await self.mending.repair(
             built,
             [complaint],
             sample=self.mending.attempts.outer,
             step="attack",
             only=beaten.tool,
         )
-        refused = await self.mending.examine(mended)
-        if refused is None and await self._beaten(mended) is None:
-            return Made.of(Item(id=item.id, value=mended))
-        return Rejected("beaten", beaten.transcript)
 
-    async def _beaten(self, built: Built) -> Beaten | None:
+    async def _refused(self, mended: Built) -> str | None:
+        """Why a mended one does not stand where the first one stood before the attack."""
+        refused = await self.mending.examine(mended)
+        if refused is not None:
+            return f"the mended one does not pass the acceptance: {'; '.join(refused.complaints)}"
+        objection = None if self.tier is None else await self.tier.objection(mended)
+        if objection is not None:
+            return f"the mended one is judged {objection.reason}: {objection.detail}"
+        return None
+
+    async def _beaten(self, built: Built, first: int) -> Beaten | None:
         bundle = assemble(built)
-        for episode in range(self.num_episodes):
+        for episode in range(first, first + self.num_episodes):
             beaten = await attack_bundle(self.hacker, bundle, self.sandbox, episode)
             if beaten is not None:
                 return beaten
@@ -148,6 +185,13 @@ async def attack_bundle(
 ) -> Beaten | None:
     """Let a hacker play one episode.
 
+    Args:
+        hacker: Sees the tools alone.
+        bundle: Is attacked.
+        sandbox: Plays its tools.
+        episode: Names the world, and the hacker's conversation: what it said in one is found again, also
+            where the episode was cut off in its middle.
+
     Returns:
         How it earned something; None where it did not.
 
@@ -158,19 +202,21 @@ async def attack_bundle(
     world = World.of(bundle.content_hash, bundle.document.clock, episode)
     session = await start_session(sandbox, bundle, world)
     try:
-        return await _play(hacker, bundle, session)
+        return await _play(hacker, bundle, session, episode)
     except SandboxDiedError:
         return None  # whoever kills the session earns nothing by it
     finally:
         await session.aclose()
 
 
-async def _play(hacker: Hacker, bundle: Bundle, session: SandboxSession) -> Beaten | None:
+async def _play(
+    hacker: Hacker, bundle: Bundle, session: SandboxSession, number: int
+) -> Beaten | None:
     messages = [*_PROMPT.render(calls=_MAX_CALLS).messages]
     tools = [tool.as_openai() for tool in bundle.document.tools]
     episode, calls = _Episode(bundle, session), list[str]()
     while len(calls) < _MAX_CALLS:
-        reply = await hacker.complete(messages, tools)
+        reply = await hacker.complete(messages, tools, sample=number)
         if not reply.calls:
             break
         messages.append(_said(reply))

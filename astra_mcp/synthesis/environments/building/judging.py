@@ -31,7 +31,11 @@ class Judging:
 
     async def run(self, item: Item[Built]) -> Made[Built] | Rejected:
         """Have one judged."""
-        for judgement in await self.judge(assemble(item.value)):
+        return await self.objection(item.value) or Made.of(item)
+
+    async def objection(self, built: Built) -> Rejected | None:
+        """What is decided against one; None where nothing is."""
+        for judgement in await self.judge(assemble(built)):
             if judgement.verdict is True:
                 continue
             failed = [vote for vote in judgement.votes if vote.answer is None]
@@ -43,4 +47,4 @@ class Judging:
             reasons = "; ".join(vote.reason for vote in judgement.votes)
             word = "not" if judgement.verdict is False else "unclear"
             return Rejected(f"{word}_{judgement.question}", reasons)
-        return Made.of(item)
+        return None
