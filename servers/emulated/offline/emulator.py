@@ -19,6 +19,8 @@ from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
+from servers.emulated.offline.computing.answering import computed
+from servers.emulated.offline.computing.computation import Moment
 from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
@@ -37,7 +39,9 @@ _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 class _Answering:
     """Answers the calls of one session."""
 
-    def __init__(self, store: Store, rng: RandomStream) -> None:
+    def __init__(self, learned: Learned, store: Store, rng: RandomStream) -> None:
+        self._learned = learned
+        """What the documents say."""
         self._store = store
         """What exists; calls change it."""
         self._rng = rng
@@ -52,6 +56,11 @@ class _Answering:
             RefusedError: There is no such entity, or an argument makes no sense.
             UnmetError: A member of an entity cannot be made.
         """
+        moment = Moment(now=self._store.now, rng=self._rng.at("thrown", self._store.calls))
+        answer = computed(self._learned.recognition, call, moment)
+        return self._made_up(call) if answer is None else answer
+
+    def _made_up(self, call: Call) -> Answer:
         parents = check_references(self._store, call)
         reading = call.reading
         if reading.verb is Verb.OTHER:
@@ -221,7 +230,7 @@ class OfflineState:
         self._learned = learned
         self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
         self._store = Store(learned, self._rng)
-        self._answering = _Answering(self._store, self._rng)
+        self._answering = _Answering(learned, self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and keep what it did."""
