@@ -19,11 +19,13 @@ from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
-from servers.emulated.offline.computing.answering import computed
+from servers.emulated.offline.computing.answering import computed, of_session
 from servers.emulated.offline.computing.computation import Moment
+from servers.emulated.offline.computing.recognition import Recognition
 from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
+from servers.emulated.offline.keeping.kept_keys import KeepingTools, KeptKeys
 from servers.emulated.offline.learning import Learned, Noun
 from servers.emulated.offline.result_lists import Answer, Listing, listed
 from servers.emulated.offline.selection import EntityRefusedError
@@ -36,12 +38,31 @@ _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 """Verbs that make what they do not find."""
 
 
+class _Known:
+    """What is known of one version of a server; its sessions share it."""
+
+    def __init__(self, document: EmulatedDocument) -> None:
+        self.learned = Learned(document)
+        """Its entities."""
+        self.recognition = Recognition(document.tools)
+        """What its tools compute."""
+        self._keeping: KeepingTools | None = None
+
+    @property
+    def keeping(self) -> KeepingTools:
+        """What its tools keep under keys; read with the first session."""
+        self._keeping = self._keeping or KeepingTools(self.learned.tools, self.learned.readings)
+        return self._keeping
+
+
 class _Answering:
     """Answers the calls of one session."""
 
-    def __init__(self, learned: Learned, store: Store, rng: RandomStream) -> None:
-        self._learned = learned
+    def __init__(self, known: "_Known", store: Store, rng: RandomStream) -> None:
+        self._known = known
         """What the documents say."""
+        self._keys = KeptKeys(known.keeping, store.on_undo)
+        """What is kept under keys."""
         self._store = store
         """What exists; calls change it."""
         self._rng = rng
@@ -56,8 +77,11 @@ class _Answering:
             RefusedError: There is no such entity, or an argument makes no sense.
             UnmetError: A member of an entity cannot be made.
         """
-        moment = Moment(now=self._store.now, rng=self._rng.at("thrown", self._store.calls))
-        answer = computed(self._learned.recognition, call, moment)
+        now = self._store.now
+        answer = self._keys.told(call, now)
+        if answer is None:
+            moment = Moment(now=now, rng=self._rng.at("thrown", self._store.calls))
+            answer = computed(self._known.recognition, call, of_session(moment))
         return self._made_up(call) if answer is None else answer
 
     def _made_up(self, call: Call) -> Answer:
@@ -206,7 +230,7 @@ class OfflineEmulator:
 
     def __init__(self) -> None:
         """Begin without having learned anything."""
-        self._learned: OrderedDict[str, Learned] = OrderedDict()
+        self._learned: OrderedDict[str, _Known] = OrderedDict()
 
     def open_state(
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
@@ -215,7 +239,7 @@ class OfflineEmulator:
         del prompt
         learned = self._learned.get(document.version)
         if learned is None:
-            learned = self._learned[document.version] = Learned(document)
+            learned = self._learned[document.version] = _Known(document)
         self._learned.move_to_end(document.version)
         if len(self._learned) > _MAX_LEARNED:
             self._learned.popitem(last=False)
@@ -225,12 +249,12 @@ class OfflineEmulator:
 class OfflineState:
     """One session's entities, and the calls so far."""
 
-    def __init__(self, learned: Learned, *, seed: int) -> None:
+    def __init__(self, known: "_Known", *, seed: int) -> None:
         """Begin with what the documents say; nothing is made up yet."""
-        self._learned = learned
+        learned = self._learned = known.learned
         self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
         self._store = Store(learned, self._rng)
-        self._answering = _Answering(learned, self._store, self._rng)
+        self._answering = _Answering(known, self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and keep what it did."""

@@ -16,7 +16,6 @@ from astra_mcp.values.nouns import plural
 from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.vocabulary import usual_fields
 from servers.emulated.emulator import EmulatedDocument
-from servers.emulated.offline.computing.recognition import Recognition
 from servers.emulated.offline.fields import (
     Field,
     attribute_of,
@@ -101,11 +100,6 @@ class Learned:
     def tools(self) -> Mapping[str, ToolSpec]:
         """By their names."""
         return {tool.name: tool for tool in self.document.tools}
-
-    @cached_property
-    def recognition(self) -> Recognition:
-        """What the tools compute."""
-        return Recognition(self.document.tools)
 
     @cached_property
     def is_camel(self) -> bool:

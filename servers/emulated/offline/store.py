@@ -99,6 +99,10 @@ class Store:
         self._undo.clear()
         self._saved.clear()
 
+    def on_undo(self, undo: Callable[[], object]) -> None:
+        """Have something undone, too, if what was done since the last commit is."""
+        self._undo.append(undo)
+
     def rollback(self) -> None:
         """Undo what was done since the last commit."""
         while self._undo:

@@ -1,6 +1,6 @@
 """What a call that computes is told, in the form that its tool declares or that such tools usually have."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue, json_fault
@@ -17,7 +17,9 @@ from servers.emulated.offline.result_lists import Answer
 from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.parameters import Role
 
-__all__ = ["computed"]
+__all__ = ["computed", "of_session"]
+
+Run = Callable[[Bound, dict[str, object]], JsonValue]
 
 _MAX_ECHOED: Final = 200
 _RESULTS: Final = ("result", "value", "output", "answer", "results", "data", "content", "text")
@@ -38,13 +40,24 @@ _ASIDE: Final = frozenset(
 """Members of answers beside a result."""
 
 
-def computed(recognition: Recognition, call: Call, moment: Moment) -> Answer | None:
+def of_session(moment: Moment) -> Run:
+    """Compute at a moment of a session."""
+
+    def run(bound: Bound, values: dict[str, object]) -> JsonValue:
+        if bound.computation.is_of_session:
+            values["moment"] = moment
+        return bound.computation.run(**values)
+
+    return run
+
+
+def computed(recognition: Recognition, call: Call, run: Run) -> Answer | None:
     """Compute what a call asks for; None where it asks for something else.
 
     Args:
         recognition: Of the server's tools.
         call: Any.
-        moment: Of the session.
+        run: Computes, given what is bound and its operands by name.
 
     Raises:
         EntityRefusedError: It cannot be computed from these arguments.
@@ -55,7 +68,7 @@ def computed(recognition: Recognition, call: Call, moment: Moment) -> Answer | N
         try:
             values = bound.values(call.arguments)
             if values is not None:
-                return _answer(call, bound, _run(bound, values, moment))
+                return _answer(call, bound, _result(run, bound, values))
         except UnfitError as fault:
             if bound.computation.is_sure:
                 faults.append(fault)
@@ -64,11 +77,9 @@ def computed(recognition: Recognition, call: Call, moment: Moment) -> Answer | N
     return None
 
 
-def _run(bound: Bound, values: dict[str, object], moment: Moment) -> JsonValue:
-    if bound.computation.is_of_session:
-        values["moment"] = moment
+def _result(run: Run, bound: Bound, values: dict[str, object]) -> JsonValue:
     try:
-        result = bound.computation.run(**values)
+        result = run(bound, values)
     except ZeroDivisionError:
         raise EntityRefusedError("Division by zero") from None
     except OverflowError:
@@ -86,6 +97,10 @@ def _answer(call: Call, bound: Bound, result: JsonValue) -> Answer | None:
     if call.tool.output_schema is None:
         return Answer(shown)
     if isinstance(result, dict):
+        if None in result.values():
+            raise EntityRefusedError(
+                "Not found"
+            )  # rather than a value that is made up in its place
         return Answer(shown, {"result": result})
     place = _place(call, bound, result)
     return None if place is None else Answer({**shown, place: result})

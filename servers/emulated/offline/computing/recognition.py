@@ -2,8 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from astra_mcp.types import JsonValue, ToolSpec
@@ -13,7 +12,7 @@ from servers.emulated.offline.computing.computation import Computation
 from servers.emulated.offline.computing.subjects import COMPUTATIONS, between
 from servers.emulated.parameters import Parameter
 
-__all__ = ["Recognition"]
+__all__ = ["Naming", "Recognition"]
 
 
 def _word_set(text: str) -> frozenset[str]:
@@ -54,11 +53,68 @@ _MAX_WORD: Final = 40
 _JOINED: Final = re.compile(r"(?i)\b(sha|base|utf|crc|md|log|atan|uuid)[-_ ]?(\d+)\b")
 
 
+class Naming:
+    """The names of computations, and the words that may stand beside them."""
+
+    def __init__(
+        self,
+        computations: Sequence[Computation],
+        fillers: frozenset[str],
+        *,
+        pair: Callable[[str, str], Computation | None] = lambda _, __: None,
+    ) -> None:
+        """Index the phrases.
+
+        Args:
+            computations: All that there are.
+            fillers: Words of names that say nothing.
+            pair: What is named for two forms of the same.
+        """
+        self.fillers = fillers
+        self._pair = pair
+        self._by_word: dict[str, list[tuple[int, frozenset[str], frozenset[str], Computation]]] = {}
+        for at, each in enumerate(computations):
+            ways = {singular(word) for operand in each.operands for word in operand.told}
+            beside = fillers | each.beside | ways
+            for phrase in each.phrases:
+                self._by_word.setdefault(min(phrase), []).append((at, phrase, beside, each))
+
+    def candidates(
+        self, words: frozenset[str], more: frozenset[str] = frozenset()
+    ) -> tuple[Computation, ...]:
+        """What words may mean: those of the longest phrases, in the order in which they are described.
+
+        Args:
+            words: Of a name, in the singular.
+            more: Others that say nothing here.
+        """
+        found: dict[int, tuple[int, Computation]] = {}
+        for word in words:
+            for at, phrase, beside, computation in self._by_word.get(word, ()):
+                if phrase <= words and words - phrase <= beside | more:
+                    length = max(len(phrase), found[at][0] if at in found else 0)
+                    found[at] = (length, computation)
+        most = max((length for length, _ in found.values()), default=0)
+        return tuple(found[at][1] for at in sorted(found) if found[at][0] == most)
+
+    def pair(self, name: str) -> Computation | None:
+        """What is named for two forms of the same, such as ``kg_to_lbs``."""
+        words = [w for w in words_of(_TO.sub("_to_", name)) if singular(w) not in _ROUND_PAIRS]
+        if words.count("to") != 1:
+            return None
+        at = words.index("to")
+        return self._pair("_".join(words[:at]), "_".join(words[at + 1 :]))
+
+
+COMPUTING: Final = Naming(COMPUTATIONS, _FILLERS, pair=between)
+
+
 class Recognition:
     """What the tools of one version of a server compute."""
 
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+    def __init__(self, tools: Sequence[ToolSpec], naming: Naming = COMPUTING) -> None:
         """Read nothing but the names yet."""
+        self._naming = naming
         firsts = Counter(words[0] for tool in tools if len(words := words_of(tool.name)) > 1)
         word, number = max(firsts.items(), key=lambda item: item[1], default=("", 0))
         self._prefix = singular(word) if number >= 3 and number == len(tools) else ""
@@ -110,11 +166,12 @@ class Recognition:
         said: str,
     ) -> list[Bound]:
         words = _words(tool.name) - ({self._prefix} if self._prefix else set())
-        allowed = _FILLERS
-        if choosing is not None:
-            words, allowed = words | _words(_SIGNS.get(said.strip(), said)), _FILLERS | _GENERAL
-        pair = _pair(tool.name) if choosing is None else None
-        candidates = _candidates(words, allowed) if pair is None else (pair,)
+        if choosing is None:
+            pair = self._naming.pair(tool.name)
+            candidates = self._naming.candidates(words) if pair is None else (pair,)
+        else:
+            words |= _words(_SIGNS.get(said.strip(), said))
+            candidates = self._naming.candidates(words, _GENERAL)
         if not candidates:
             return []
         said_of = (str(p.schema.get("description", ""))[:_READ] for p in parameters)
@@ -146,40 +203,6 @@ _ROUND_PAIRS: Final = _word_set(
     " distance weight mass number value"
 )
 """Words that may stand around two forms."""
-
-
-@lru_cache(4096)
-def _pair(name: str) -> Computation | None:
-    """What is named for two forms of the same, such as ``kg_to_lbs``."""
-    words = [w for w in words_of(_TO.sub("_to_", name)) if singular(w) not in _ROUND_PAIRS]
-    if words.count("to") != 1:
-        return None
-    at = words.index("to")
-    return between("_".join(words[:at]), "_".join(words[at + 1 :]))
-
-
-@lru_cache(4096)
-def _candidates(words: frozenset[str], allowed: frozenset[str]) -> tuple[Computation, ...]:
-    """What the words may mean: those of the longest phrases."""
-    found: list[tuple[int, Computation]] = []
-    for computation in COMPUTATIONS:
-        beside = allowed | computation.beside | _ways(computation)
-        longest = max(
-            (len(p) for p in computation.phrases if p <= words and words - p <= beside), default=0
-        )
-        if longest:
-            found.append((longest, computation))
-    most = max((length for length, _ in found), default=0)
-    return tuple(computation for length, computation in found if length == most)
-
-
-@lru_cache(1024)
-def _words_of_way(word: str) -> str:
-    return singular(word)
-
-
-def _ways(computation: Computation) -> frozenset[str]:
-    return frozenset(_words_of_way(w) for o in computation.operands for w in o.told)
 
 
 def _told(computation: Computation, texts: Sequence[str]) -> dict[str, object]:

@@ -16,7 +16,7 @@ numbers: dict[str, Any] = {"type": "array", "items": number}
 matrix: dict[str, Any] = {"type": "array", "items": numbers}
 
 
-def alone(tool: str, description: str = "", **parameters: Any) -> World:
+def alone(tool: str, description: str = "", /, **parameters: Any) -> World:
     return World(document_of(spec(tool, description, optional=(), **parameters)))
 
 
