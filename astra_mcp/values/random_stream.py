@@ -40,6 +40,11 @@ class RandomStream:
         return RandomStream(blake2b(text, key=self._key, digest_size=_BYTES).digest())
 
     @property
+    def key(self) -> bytes:
+        """Names the place among all places of all seeds."""
+        return self._key
+
+    @property
     def number(self) -> int:
         """What is thrown here, in [0, 2**64)."""
         return int.from_bytes(self._key[:8], "big")

@@ -229,7 +229,7 @@ def _is_among(noun: str | None, others: Iterable[str | None]) -> bool:
 
 
 def _stores(draft: ToolReading) -> bool:
-    return draft.verb in (Verb.CREATE, Verb.UPDATE) and draft.word in _STORING
+    return draft.verb in (Verb.CREATE, Verb.UPDATE, Verb.OTHER) and draft.word in _STORING
 
 
 def _required(draft: ToolReading) -> frozenset[str]:
@@ -247,7 +247,8 @@ def _reads(reader: ToolReading, writer: ToolReading) -> bool:
 
 def _rereading(draft: ToolReading, noun: str) -> ToolReading:
     is_asked = draft.verb in _SHOWING and not _required(draft) & _STORE_KEYS
-    return replace(draft, noun=noun, is_many=draft.is_many or is_asked)
+    verb = Verb.CREATE if draft.verb is Verb.OTHER else draft.verb
+    return replace(draft, verb=verb, noun=noun, is_many=draft.is_many or is_asked)
 
 
 def _shared_prefix(names: Sequence[str]) -> str | None:

@@ -29,7 +29,7 @@ from servers.emulated.offline.keeping.kept_keys import KeepingTools, KeptKeys
 from servers.emulated.offline.learning import Learned, Noun
 from servers.emulated.offline.result_lists import Answer, Listing, listed
 from servers.emulated.offline.selection import EntityRefusedError
-from servers.emulated.offline.store import Collection, Entity, Store
+from servers.emulated.offline.store import Collection, Drawings, Entity, Store
 from servers.emulated.verbs import Verb
 
 __all__ = ["OfflineEmulator", "OfflineState"]
@@ -231,6 +231,7 @@ class OfflineEmulator:
     def __init__(self) -> None:
         """Begin without having learned anything."""
         self._learned: OrderedDict[str, _Known] = OrderedDict()
+        self._drawings = Drawings()
 
     def open_state(
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
@@ -243,17 +244,17 @@ class OfflineEmulator:
         self._learned.move_to_end(document.version)
         if len(self._learned) > _MAX_LEARNED:
             self._learned.popitem(last=False)
-        return OfflineState(learned, seed=seed)
+        return OfflineState(learned, self._drawings, seed=seed)
 
 
 class OfflineState:
     """One session's entities, and the calls so far."""
 
-    def __init__(self, known: "_Known", *, seed: int) -> None:
+    def __init__(self, known: "_Known", drawings: Drawings, *, seed: int) -> None:
         """Begin with what the documents say; nothing is made up yet."""
         learned = self._learned = known.learned
         self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
-        self._store = Store(learned, self._rng)
+        self._store = Store(learned, self._rng, drawings)
         self._answering = _Answering(known, self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:

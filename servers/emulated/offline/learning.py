@@ -7,7 +7,7 @@ schemas show; where there are few, the ones that such things usually have.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -23,7 +23,7 @@ from servers.emulated.offline.fields import (
     item_schema,
     output_fields,
 )
-from servers.emulated.parameters import Role
+from servers.emulated.parameters import Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
 __all__ = ["CREATED", "UPDATED", "Learned", "Noun", "spoken_in"]
@@ -40,6 +40,8 @@ _DISPLAYS: Final = (
     "name", "title", "subject", "display_name", "full_name", "label", "headline", "summary", "text",
     "content", "description", "message", "body", "question", "command", "username",
 )  # fmt: skip
+_FILED_UNDER: Final = frozenset(("key", "name", "title", "slug", "label", "topic"))
+_FILING: Final = frozenset(("save", "store", "put", "remember"))
 _FEW: Final = 3
 _MAX_FIELDS: Final = 16
 
@@ -61,6 +63,10 @@ class Noun:
     """The server makes or deletes them: no others exist than those that it knows."""
     address: frozenset[str]
     """The properties, in normal form, that all tools take that tell, set or take away one."""
+    is_filed: bool = False
+    """Callers store them under names of their own: no others exist than those."""
+    related: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Fields, in normal form, that name an entity of another noun which the server gives out."""
 
     def is_fact(self, reading: ToolReading) -> bool:
         """Say whether a tool tells, sets or takes away what has no identity of its own.
@@ -73,6 +79,8 @@ class Noun:
 
     def is_strict(self, attribute: str) -> bool:
         """Say whether an entity must have been there before to be found by an attribute."""
+        if self.is_filed and attribute == self.identity.key:
+            return True
         return self.is_given_out and (self.is_kept or attribute in _OPAQUE)
 
     def name_of(self, key: str, otherwise: str) -> str:
@@ -151,6 +159,25 @@ class Learned:
             is_given_out=not verbs.isdisjoint((Verb.LIST, Verb.SEARCH, Verb.CREATE)),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
             address=_address(readings),
+            is_filed=identity.key in _FILED_UNDER and any(_files(r) for r in readings),
+            related={f.key: other for f in fields if (other := self._related(f.key, name))},
+        )
+
+    def _related(self, key: str, noun: str) -> str | None:
+        """The noun that a field such as ``customer_id`` names an entity of, if the server gives it out."""
+        of, how = key_suffix(key)
+        if how not in _OPAQUE or key.endswith("s"):
+            return None
+        words = of.split("_")
+        tails = ("_".join(words[at:]) for at in range(len(words)))
+        return next((tail for tail in tails if tail in self._given_out and tail != noun), None)
+
+    @cached_property
+    def _given_out(self) -> frozenset[str]:
+        return frozenset(
+            reading.noun
+            for reading in self.readings.values()
+            if reading.noun and reading.verb in (Verb.LIST, Verb.SEARCH, Verb.CREATE)
         )
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
@@ -202,6 +229,10 @@ class Learned:
             for tool, reading in about:
                 if reading.verb is verb:
                     yield from input_fields(tool, reading, noun)
+
+
+def _files(reading: ToolReading) -> bool:
+    return reading.word in _FILING and reading.id_parameter is not None
 
 
 def _plain(name: str, key: str) -> Field:

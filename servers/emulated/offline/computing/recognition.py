@@ -119,6 +119,7 @@ class Recognition:
         word, number = max(firsts.items(), key=lambda item: item[1], default=("", 0))
         self._prefix = singular(word) if number >= 3 and number == len(tools) else ""
         self._known: dict[tuple[str, str], tuple[Bound, ...]] = {}
+        self._choosing: dict[str, tuple[Parameter, ...]] = {}
 
     def readings(
         self,
@@ -136,11 +137,15 @@ class Recognition:
         found = self._read(tool, parameters, None, "")
         if found:
             return found
-        for key in _CHOOSING:
-            for parameter in parameters:
-                said = arguments.get(parameter.name, parameter.schema.get("default"))
-                if parameter.key == key and isinstance(said, str) and len(said) <= _MAX_WORD:
-                    return self._read(tool, parameters, parameter, said)
+        choosing = self._choosing.get(tool.name)
+        if choosing is None:
+            keyed = {p.key: p for p in reversed(parameters)}
+            choosing = tuple(keyed[key] for key in _CHOOSING if key in keyed)
+            self._choosing[tool.name] = choosing
+        for parameter in choosing:
+            said = arguments.get(parameter.name, parameter.schema.get("default"))
+            if isinstance(said, str) and len(said) <= _MAX_WORD:
+                return self._read(tool, parameters, parameter, said)
         return ()
 
     def _read(

@@ -99,7 +99,7 @@ def _exists(space: Keyspace, keys: list[str]) -> Json:
 def _keys(space: Keyspace, pattern: str) -> Json:
     if len(pattern) > _MAX_GLOB:
         raise UnfitError(f"A pattern of more than {_MAX_GLOB} characters is not supported")
-    found: list[JsonValue] = [key for key in space.keys() if _fits(key, pattern)]
+    found: list[JsonValue] = [key for key in space.all_keys() if _fits(key, pattern)]
     return {"keys": found, "count": len(found)}
 
 
@@ -156,7 +156,7 @@ def _rename(space: Keyspace, key: str, new: str) -> Json:
 
 
 def _flush(space: Keyspace) -> Json:
-    keys = space.keys()
+    keys = space.all_keys()
     for key in keys:
         space.drop(key)
     return {"deleted": len(keys)}
@@ -287,7 +287,8 @@ def _rank(space: Keyspace, key: str, member: str, score: float, seconds: int | N
 
 
 def _ranked(space: Keyspace, key: str) -> list[tuple[str, float]]:
-    return sorted((space.value(key, "zset") or {}).items(), key=lambda item: (item[1], item[0]))
+    kept: dict[str, float] = space.value(key, "zset") or {}
+    return sorted(kept.items(), key=lambda item: (item[1], item[0]))
 
 
 def _ranked_range(
@@ -301,7 +302,7 @@ def _ranked_range(
 
 
 def _score(space: Keyspace, key: str, member: str) -> Json:
-    return {"score": (space.value(key, "zset") or {}).get(member)}
+    return {"score": dict(_ranked(space, key)).get(member)}
 
 
 def _place(space: Keyspace, key: str, member: str) -> Json:

@@ -18,7 +18,27 @@ from servers.emulated.verbs import ToolReading
 __all__ = ["KeepingTools", "KeptKeys"]
 
 _FILLERS: Final = frozenset(
-    "redis valkey kv keyvalue cache cached store storage database memcached data mcp tool the a of in to from".split()
+    (
+        "redis",
+        "valkey",
+        "kv",
+        "keyvalue",
+        "cache",
+        "cached",
+        "store",
+        "storage",
+        "database",
+        "memcached",
+        "data",
+        "mcp",
+        "tool",
+        "the",
+        "a",
+        "of",
+        "in",
+        "to",
+        "from",
+    )
 )
 _NAMING: Final = Naming((*WRITING, *READING), _FILLERS)
 _OF_REDIS: Final = frozenset(

@@ -38,7 +38,7 @@ class Keyspace:
         self._size = 0
         self._changes = 0
 
-    def keys(self) -> list[str]:
+    def all_keys(self) -> list[str]:
         """All that are there now, in the order in which they came."""
         return [key for key in self._kept if not self._is_over(key)]
 
