@@ -206,14 +206,14 @@ class Learned:
     ) -> tuple[Field, ...]:
         taken = {identity.key, *((f"{noun}_id",) if identity.key == "id" else ())}
         found: dict[str, Field] = {}
-        for field in self._documented(noun, about):
-            if field.key not in taken and len(found) < _MAX_FIELDS:
-                found.setdefault(field.key, field)
+        for each in self._documented(noun, about):
+            if each.key not in taken and len(found) < _MAX_FIELDS:
+                found.setdefault(each.key, each)
         fields = list(found.values())
-        if sum(field.reference is None for field in fields) < _FEW:
+        if sum(each.reference is None for each in fields) < _FEW:
             usual = [key for key in usual_fields(noun) if key not in taken | found.keys()]
             fields = [*(_plain(self.named(key), key) for key in usual), *fields]
-        if not {identity.key, *(field.key for field in fields)} & set(_DISPLAYS):
+        if not {identity.key, *(each.key for each in fields)} & set(_DISPLAYS):
             fields.insert(0, _plain("name", "name"))
         if CREATED.isdisjoint(found):
             fields.append(_plain(self.named("created_at"), "created_at"))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, cast
 
 from astra_mcp.types import JsonValue
 from servers.emulated.offline.computing.computation import Computation, Operand
@@ -159,7 +159,7 @@ def _by_place(
 ) -> tuple[Parameter, ...]:
     """The parameters that can but be an operand, in their order."""
     if operand.takes_many:
-        many = [p for p in left if "array" in p.types]
+        many = [p for p in left if _is_of_numbers(p)]
         if len(many) == 1 and len([p for p in left if p.is_required]) <= 1:
             return tuple(many)
         return _side_by_side(left) if operand.is_neutral else ()
@@ -172,6 +172,12 @@ def _by_place(
     if is_only and left and _fits(operand, left[0]) and _can_be_only(operand, left[0]):
         return (left[0],)
     return ()
+
+
+def _is_of_numbers(parameter: Parameter) -> bool:
+    items: Any = parameter.schema.get("items")
+    kind = cast("dict[str, Any]", items).get("type") if isinstance(items, dict) else None
+    return "array" in parameter.types and kind in ("number", "integer")
 
 
 def _side_by_side(left: Sequence[Parameter]) -> tuple[Parameter, ...]:

@@ -163,6 +163,17 @@ class Recognition:
             self._known[tool.name, said] = found
         return found
 
+    def _candidates(self, name: str, said: str | None) -> tuple[Computation, ...]:
+        """What a name may mean, and what an argument says where there is one that chooses."""
+        pair = self._naming.pair(name) if said is None else None
+        if pair is not None:
+            return (pair,)
+        words, more = _words(name), frozenset[str]()
+        if said is not None:
+            words, more = words | _words(_SIGNS.get(said.strip(), said)), _GENERAL
+        found = self._naming.candidates(words, more)
+        return found or self._naming.candidates(words - {self._prefix}, more)
+
     def _bound(
         self,
         tool: ToolSpec,
@@ -170,13 +181,7 @@ class Recognition:
         choosing: Parameter | None,
         said: str,
     ) -> list[Bound]:
-        words = _words(tool.name) - ({self._prefix} if self._prefix else set())
-        if choosing is None:
-            pair = self._naming.pair(tool.name)
-            candidates = self._naming.candidates(words) if pair is None else (pair,)
-        else:
-            words |= _words(_SIGNS.get(said.strip(), said))
-            candidates = self._naming.candidates(words, _GENERAL)
+        candidates = self._candidates(tool.name, None if choosing is None else said)
         if not candidates:
             return []
         said_of = (str(p.schema.get("description", ""))[:_READ] for p in parameters)

@@ -426,7 +426,9 @@ def _writing() -> Iterator[Computation]:
         beside=f"{both} counter by",
     )
     yield computation("append", _append, _key(), text("value", "val text string"), beside=both)
-    yield computation("del, delete, remove, unlink", _delete, _SOME_KEYS, beside=f"{both} keys")
+    yield computation(
+        "del, delete, remove, unlink, clear, invalidate", _delete, _SOME_KEYS, beside=f"{both} keys"
+    )
     yield computation(
         "expire, set expiry, set ttl, set expiration", _expire, _key(), _AFTER, beside=both
     )

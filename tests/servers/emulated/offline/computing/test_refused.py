@@ -188,3 +188,24 @@ def test_a_pattern_that_is_made_to_be_costly_is_matched_or_refused_in_bounded_st
 def test_a_pattern_that_cannot_be_followed_is_refused(pattern: str) -> None:
     with pytest.raises(PatternRefusedError):
         Pattern(pattern)
+
+
+def test_a_word_that_all_names_begin_with_may_be_the_verb_or_the_server() -> None:
+    taken: Any = {"value": number, "from_unit": text, "to_unit": text}
+    kinds = ("convert_length", "convert_weight", "convert_temperature")
+    world = World(document_of(*(spec(kind, optional=(), **taken) for kind in kinds)))
+    assert world.call("convert_weight", value=1, from_unit="kg", to_unit="g")["result"] == 1000
+    both: Any = {"a": number, "b": number}
+    sums = World(
+        document_of(
+            *(spec(f"acme_{word}", optional=(), **both) for word in ("add", "subtract", "divide"))
+        )
+    )
+    assert sums.call("acme_subtract", a=5, b=3)["result"] == 2
+
+
+def test_a_list_of_other_things_is_no_list_of_numbers() -> None:
+    listing = spec(
+        "products_list", optional=("properties",), properties={"type": "array", "items": text}
+    )
+    assert "products" in World(document_of(listing)).call("products_list", properties=["name"])
