@@ -421,9 +421,11 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
     ]
     if draft.verb is Verb.CREATE and (draft.noun or "").rpartition("_")[2] in _REPLIES:
         return None
-    rank, best = min(ranked, key=lambda item: item[0], default=(None, None))
-    if best is not None and rank is not None and rank in _OWN_RANKS[draft.verb]:
-        return best.name if _names_one(draft, nouns, best, rank) else None
+    ranks = _OWN_RANKS[draft.verb]
+    if ranked and min(rank for rank, _ in ranked) in ranks:
+        named = [(rank, p) for rank, p in ranked if rank in ranks]
+        fitting = [(rank, p) for rank, p in named if _names_one(draft, nouns, p, rank)]
+        return min(fitting, key=lambda item: item[0])[1].name if fitting else None
     if draft.verb in (Verb.OTHER, Verb.CREATE) or draft.is_many:
         return None
     foreign = [
