@@ -25,7 +25,7 @@ from servers.emulated.offline.computing.recognition import Recognition
 from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
-from servers.emulated.offline.keeping.kept_keys import KeepingTools, KeptKeys
+from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
 from servers.emulated.offline.learning import Learned, Noun
 from servers.emulated.offline.result_lists import Answer, Listing, listed
 from servers.emulated.offline.selection import EntityRefusedError
@@ -50,8 +50,8 @@ class _Known:
 
     @property
     def keeping(self) -> KeepingTools:
-        """What its tools keep under keys; read with the first session."""
-        self._keeping = self._keeping or KeepingTools(self.learned.tools, self.learned.readings)
+        """What its tools keep under keys and paths; read with the first session."""
+        self._keeping = self._keeping or KeepingTools(self.learned.document, self.learned.readings)
         return self._keeping
 
 
@@ -61,8 +61,8 @@ class _Answering:
     def __init__(self, known: "_Known", store: Store, rng: RandomStream) -> None:
         self._known = known
         """What the documents say."""
-        self._keys = KeptKeys(known.keeping, store.on_undo)
-        """What is kept under keys."""
+        self._keeping = Keeping(known.keeping, rng, store.on_undo)
+        """What is kept under keys and paths."""
         self._store = store
         """What exists; calls change it."""
         self._rng = rng
@@ -78,7 +78,7 @@ class _Answering:
             UnmetError: A member of an entity cannot be made.
         """
         now = self._store.now
-        answer = self._keys.told(call, now)
+        answer = self._keeping.told(call, now)
         if answer is None:
             moment = Moment(now=now, rng=self._rng.at("thrown", self._store.calls))
             answer = computed(self._known.recognition, call, of_session(moment))

@@ -110,6 +110,11 @@ class Learned:
         return {tool.name: tool for tool in self.document.tools}
 
     @cached_property
+    def language(self) -> str | None:
+        """Of the server's answers."""
+        return spoken_in(self.document)
+
+    @cached_property
     def is_camel(self) -> bool:
         """The server joins words as in ``dueDate``."""
         names = [p.name for reading in self.readings.values() for p in reading.parameters]

@@ -16,7 +16,7 @@ from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import UnmetError, make_id, takes
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field
-from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun, spoken_in
+from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun
 
 __all__ = ["MAX_ENTITIES", "Collection", "Drawings", "Entity", "Store"]
 
@@ -112,7 +112,7 @@ class Store:
         self._drawings = drawings or Drawings()
         self._rng = rng
         self.clock = VirtualClock(rng)
-        self.wording = Wording(spoken_in(learned.document), self.clock.start)
+        self.wording = Wording(learned.language, self.clock.start)
         self.calls = 0
         self._collections: dict[str, Collection] = {}
         self._number = 0

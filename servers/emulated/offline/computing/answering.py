@@ -156,4 +156,5 @@ def _takes(schema: object, root: Mapping[str, object], result: JsonValue) -> boo
 
 
 def _sentence(said: str) -> str:
-    return said[:1].upper() + said[1:]
+    is_plain = said.startswith("Invalid") or "not found" in said
+    return said if is_plain else f"Invalid input: {said[:1].lower()}{said[1:]}"

@@ -146,7 +146,7 @@ def _type(space: Keyspace, key: str) -> Json:
 def _rename(space: Keyspace, key: str, new: str) -> Json:
     kind = space.kind(key)
     if kind is None:
-        raise UnfitError("no such key")
+        raise UnfitError(f"Key not found: {key}")
     value, end = space.value(key, kind), space.end(key)
     space.drop(key)
     space.drop(new)
@@ -319,7 +319,11 @@ def _enqueue(space: Keyspace, key: str, item: Json) -> Json:
 def _take(space: Keyspace, key: str, *, at: int, stays: bool = False) -> Json:
     row = _list(space, key)
     if not row:
-        raise UnfitError("The queue is empty" if at == 0 else "The stack is empty")
+        raise UnfitError(
+            "Item not found: the queue is empty"
+            if at == 0
+            else "Item not found: the stack is empty"
+        )
     if stays:
         return {"item": row[at]}
     kept = space.for_change(key, "list", list[JsonValue])

@@ -74,7 +74,7 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name.strip())
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise UnfitError(f"Unknown time zone: {name[:60]}") from None
+        raise UnfitError(f"Invalid time zone: {name[:60]}") from None
 
 
 def _apart(start: str, end: str) -> JsonObject:
@@ -102,7 +102,7 @@ def _days_apart(start: str, end: str, unit: str) -> JsonValue:
         months = _months_between(moment_of(start), moment_of(end))
         return {"result": months if kind == "month" else int(months / 12), "unit": f"{kind}s"}
     if kind != "day":
-        raise UnfitError(f"Unknown unit of time: {unit[:40]}")
+        raise UnfitError(f"Invalid unit of time: {unit[:40]}")
     return told
 
 
@@ -133,7 +133,7 @@ def later(start: str, amount: int, unit: str) -> str:
         if kind in ("month", "year"):
             return _written(_months_later(moment, amount * (12 if kind == "year" else 1)), start)
         if kind not in ("second", "minute", "hour", "day", "week"):
-            raise UnfitError(f"Unknown unit of time: {unit[:40]}")
+            raise UnfitError(f"Invalid unit of time: {unit[:40]}")
         return _written(moment + timedelta(**{f"{kind}s": amount}), start)
     except (OverflowError, ValueError):
         raise UnfitError("The date is out of range") from None

@@ -34,7 +34,7 @@ _OFFICIAL: Final = {"sha3256": "sha3_256", "sha3512": "sha3_512"}
 def _algorithm(name: str) -> str:
     plain = re.sub(r"[\s_\-]", "", name.lower())
     if plain not in _ALGORITHMS:
-        raise UnfitError(f"Unsupported hash algorithm: {name[:40]}")
+        raise UnfitError(f"Invalid hash algorithm: {name[:40]}")
     return _OFFICIAL.get(plain, plain)
 
 
@@ -109,7 +109,7 @@ _ENCODINGS: Final[dict[str, tuple[Callable[[str], str], Callable[[str], str]]]] 
 def _coded(text: str, encoding: str, *, is_back: bool) -> str:
     plain = encoding.lower().replace("uri", "url").replace("-", "").replace("hexadecimal", "hex")
     if plain not in _ENCODINGS:
-        raise UnfitError(f"Unsupported encoding: {encoding[:40]}")
+        raise UnfitError(f"Invalid encoding: {encoding[:40]}")
     return _ENCODINGS[plain][is_back](text)
 
 

@@ -99,7 +99,7 @@ def _called(name: str, values: list[Number], expression: str) -> Number:
         return logarithm(values[0], values[1] if len(values) == 2 else math.e)
     function = FUNCTIONS.get(name.lower())
     if function is None:
-        raise UnfitError(f"Unknown function: {name}")
+        raise UnfitError(f"Invalid expression: there is no function {name[:40]}")
     try:
         return function(*values)
     except (TypeError, ValueError):

@@ -29,7 +29,7 @@ def _pattern(pattern: str, flags: str) -> Pattern:
     chosen = 0
     for flag in re.findall("[a-zA-Z]", flags):
         if flag.lower() not in "imsgu":
-            raise UnfitError(f"Unsupported flag: {flag}")
+            raise UnfitError(f"Invalid flag: {flag}")
         chosen |= _FLAGS.get(flag.lower(), 0)
     try:
         return Pattern(pattern, flags=chosen)

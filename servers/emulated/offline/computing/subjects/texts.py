@@ -55,7 +55,7 @@ def in_case(text: str, case: str) -> str:
     if plain in _PLAIN_CASES:
         return _PLAIN_CASES[plain](text)
     if plain not in _CASES:
-        raise UnfitError(f"Unknown case: {case[:40]}")
+        raise UnfitError(f"Invalid case: {case[:40]}")
     return _CASES[plain](_PART.findall(text))
 
 

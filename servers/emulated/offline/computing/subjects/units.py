@@ -169,7 +169,7 @@ def _known(name: str, dimension: str) -> Unit:
         unit = unit_of(f"{'square' if dimension == 'area' else 'cubic'} {name}")
     if unit is None or (dimension and unit.dimension != dimension):
         kind = f"{dimension} unit" if dimension else "unit"
-        raise UnfitError(f"Unknown {kind}: {name}")
+        raise UnfitError(f"Invalid {kind}: {name[:40]} is not known")
     return unit
 
 

@@ -129,7 +129,7 @@ def test_a_key_goes_when_its_time_has_come() -> None:
     world.call("rename", old_key="k", new_key="l")
     assert world.call("get", key="l")["value"] == "w"
     assert world.call("ttl", key="l")["ttl"] > 0
-    assert world.refusal("rename", old_key="k", new_key="m") == "No such key"
+    assert world.refusal("rename", old_key="k", new_key="m") == "Key not found: k"
 
 
 def test_a_store_says_so_when_nothing_more_fits() -> None:
