@@ -82,6 +82,7 @@ class _Answering:
         if answer is None:
             moment = Moment(now=now, rng=self._rng.at("thrown", self._store.calls))
             answer = computed(self._known.recognition, call, of_session(moment))
+        answer = answer or self._counted(call)
         return self._made_up(call) if answer is None else answer
 
     def _made_up(self, call: Call) -> Answer:
@@ -99,6 +100,17 @@ class _Answering:
         if reading.verb is Verb.GET:
             return self._shown(call, collection, named_entities(self._store, collection, call))
         return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
+
+    def _counted(self, call: Call) -> Answer | None:
+        """How many there are, where a tool such as ``count_orders`` or ``get_order_count`` asks it."""
+        noun = call.reading.noun or ""
+        if call.reading.word != "count":
+            noun = noun.removesuffix("_count") if noun.endswith("_count") else ""
+        if not noun or call.own is not None or not self._known.learned.noun(noun).is_given_out:
+            return None
+        parents = check_references(self._store, call)
+        total = self._listing.told(call, self._store.collection(noun), parents).known["total"]
+        return Answer({"count": total}, dict.fromkeys(("result", "total", "value"), total))
 
     def _outcome(self, call: Call) -> Answer:
         if call.own is not None and call.reading.noun is not None:

@@ -406,117 +406,36 @@ def _fixed(run: Callable[..., Json], **fixed: Any) -> Callable[..., Json]:
     return command
 
 
+# fmt: off
 def _writing() -> Iterator[Computation]:
     both = "value key item entry pair"
     yield computation("set, put, store, setex", _set, _key(), _VALUE, _SECONDS, beside=both)
-    yield computation(
-        "mset, set many, set all",
-        _fixed(_set_all),
-        _any("pairs", "mapping values items data key_values"),
-        beside=both,
-    )
-    yield computation(
-        "incr, increment, incrby",
-        _count_up,
-        _key(),
-        number("amount", "by increment value delta", default=1),
-        beside=f"{both} counter by",
-    )
-    yield computation(
-        "decr, decrement, decrby",
-        _count_down,
-        _key(),
-        number("amount", "by decrement value delta", default=1),
-        beside=f"{both} counter by",
-    )
+    yield computation("mset, set many, set all", _fixed(_set_all), _any("pairs", "mapping values items data key_values"), beside=both)
+    yield computation("incr, increment, incrby", _count_up, _key(), number("amount", "by increment value delta", default=1), beside=f"{both} counter by")
+    yield computation("decr, decrement, decrby", _count_down, _key(), number("amount", "by decrement value delta", default=1), beside=f"{both} counter by")
     yield computation("append", _append, _key(), text("value", "val text string"), beside=both)
-    yield computation(
-        "del, delete, remove, unlink, clear, invalidate", _delete, _SOME_KEYS, beside=f"{both} keys"
-    )
-    yield computation(
-        "expire, set expiry, set ttl, set expiration", _expire, _key(), _AFTER, beside=both
-    )
+    yield computation("del, delete, remove, unlink, clear, invalidate", _delete, _SOME_KEYS, beside=f"{both} keys")
+    yield computation("expire, set expiry, set ttl, set expiration", _expire, _key(), _AFTER, beside=both)
     yield computation("persist", _persist, _key(), beside=both)
-    yield computation(
-        "rename",
-        _rename,
-        text("key", "old_key source old_name old from name"),
-        text("new", "new_key destination new_name newkey to"),
-        beside=both,
-    )
+    yield computation("rename", _rename, text("key", "old_key source old_name old from name"), text("new", "new_key destination new_name newkey to"), beside=both)
     yield computation("flush, flushdb, flushall, clear, clear all", _flush, beside="db all")
-    yield computation(
-        "hset, hash set, set hash, set hash field",
-        _hash_set,
-        _HASH,
-        _FIELD,
-        _VALUE,
-        _SECONDS,
-        beside=f"field {both}",
-    )
-    yield computation(
-        "hset, hmset, hash set, set hash",
-        _hash_set_many,
-        _HASH,
-        _any("fields", "mapping values field_values data items"),
-        _SECONDS,
-        beside="field many all",
-    )
-    yield computation(
-        "hdel, hash delete, delete hash field", _hash_delete, _HASH, _FIELDS, beside="field"
-    )
-    yield computation(
-        "hincrby, hash increment",
-        _hash_count_up,
-        _HASH,
-        _FIELD,
-        number("amount", "increment by value", default=1),
-        beside="by field",
-    )
-    for words, side in (
-        ("lpush, list push left, push left", True),
-        ("rpush, list push, list push right, push right, list append", False),
-    ):
-        yield computation(
-            words, _fixed(_push, is_left=side), _LIST, _VALUES, _SECONDS, beside="list"
-        )
-    for words, side in (
-        ("lpop, list pop left, pop left", True),
-        ("rpop, list pop, list pop right, pop right", False),
-    ):
-        yield computation(
-            words,
-            _fixed(_pop, is_left=side),
-            _LIST,
-            integer("count", "n", default=None),
-            beside="list",
-        )
+    yield computation("hset, hash set, set hash, set hash field", _hash_set, _HASH, _FIELD, _VALUE, _SECONDS, beside=f"field {both}")
+    yield computation("hset, hmset, hash set, set hash", _hash_set_many, _HASH, _any("fields", "mapping values field_values data items"), _SECONDS, beside="field many all")
+    yield computation("hdel, hash delete, delete hash field", _hash_delete, _HASH, _FIELDS, beside="field")
+    yield computation("hincrby, hash increment", _hash_count_up, _HASH, _FIELD, number("amount", "increment by value", default=1), beside="by field")
+    for words, side in (("lpush, list push left, push left", True), ("rpush, list push, list push right, push right, list append", False)):
+        yield computation(words, _fixed(_push, is_left=side), _LIST, _VALUES, _SECONDS, beside="list")
+    for words, side in (("lpop, list pop left, pop left", True), ("rpop, list pop, list pop right, pop right", False)):
+        yield computation(words, _fixed(_pop, is_left=side), _LIST, integer("count", "n", default=None), beside="list")
     yield computation("sadd, set add", _add, _RANKED, _MEMBERS, _SECONDS, beside="member")
-    yield computation(
-        "srem, set remove", _fixed(_remove, kind="set"), _RANKED, _MEMBERS, beside="member"
-    )
-    yield computation(
-        "zadd, sorted set add",
-        _rank,
-        _RANKED,
-        _MEMBER,
-        number("score", "rank weight"),
-        _SECONDS,
-        beside="member",
-    )
-    yield computation(
-        "zrem, sorted set remove", _fixed(_remove, kind="zset"), _RANKED, _MEMBERS, beside="member"
-    )
+    yield computation("srem, set remove", _fixed(_remove, kind="set"), _RANKED, _MEMBERS, beside="member")
+    yield computation("zadd, sorted set add", _rank, _RANKED, _MEMBER, number("score", "rank weight"), _SECONDS, beside="member")
+    yield computation("zrem, sorted set remove", _fixed(_remove, kind="zset"), _RANKED, _MEMBERS, beside="member")
     inner = "queue stack item element message task job value"
-    yield computation(
-        "push, enqueue, queue push, stack push, queue add, add queue",
-        _enqueue,
-        _QUEUE,
-        _ITEM,
-        beside=inner,
-    )
+    yield computation("push, enqueue, queue push, stack push, queue add, add queue", _enqueue, _QUEUE, _ITEM, beside=inner)
     yield computation("pop, stack pop", _fixed(_take, at=-1), _QUEUE, beside=inner)
     yield computation("dequeue, queue pop, queue next", _fixed(_take, at=0), _QUEUE, beside=inner)
+# fmt: on
 
 
 def _set_all(space: Keyspace, pairs: Json) -> Json:
@@ -527,26 +446,18 @@ def _set_all(space: Keyspace, pairs: Json) -> Json:
     return {"count": len(pairs)}
 
 
+# fmt: off
 def _reading() -> Iterator[Computation]:
     both = "value key item entry"
     yield computation("get, fetch, retrieve, lookup", _get, _key(), beside=both)
     yield computation("mget, get many", _get_many, _SOME_KEYS, beside="value key")
     yield computation("strlen", _length, _key())
     yield computation("exist, has, contain", _exists, _SOME_KEYS, beside="key")
-    yield computation(
-        "key, list key, scan, scan key, get key, scan all key",
-        _keys,
-        text("pattern", "match prefix filter", default="*"),
-        beside="all list",
-    )
+    yield computation("key, list key, scan, scan key, get key, scan all key", _keys, text("pattern", "match prefix filter", default="*"), beside="all list")
     yield computation("ttl, get ttl, time live", _time_to_live, _key(), beside="key to")
     yield computation("type, key type", _type, _key(), beside="get key")
-    yield computation(
-        "hget, hash get, get hash field", _hash_get, _HASH, _FIELD, beside="field value"
-    )
-    yield computation(
-        "hgetall, hash get all, get all hash, get hash", _hash_all, _HASH, beside="field all"
-    )
+    yield computation("hget, hash get, get hash field", _hash_get, _HASH, _FIELD, beside="field value")
+    yield computation("hgetall, hash get all, get all hash, get hash", _hash_all, _HASH, beside="field all")
     yield computation("hexist, hash exist", _fixed(_hash_has), _HASH, _FIELD, beside="field")
     yield computation("hkey, hash key", _fixed(_hash_part, part="keys"), _HASH)
     yield computation("hval, hash value", _fixed(_hash_part, part="values"), _HASH)
@@ -554,40 +465,18 @@ def _reading() -> Iterator[Computation]:
     yield computation("lindex, list index", _at, _LIST, integer("index", "i position"))
     yield computation("smember, set member, get set", _members, _RANKED, beside="get")
     yield computation("sismember, set contain", _is_member, _RANKED, _MEMBER, beside="member")
-    for words, kind in (
-        ("llen, list length", "list"),
-        ("scard, set size", "set"),
-        ("zcard, sorted set size", "zset"),
-        ("hlen, hash length", "hash"),
-    ):
+    for words, kind in (("llen, list length", "list"), ("scard, set size", "set"), ("zcard, sorted set size", "zset"), ("hlen, hash length", "hash")):
         yield computation(words, _fixed(_size, kind=kind), _RANKED)
     scores = flag("has_scores", "with_scores withscores include_scores", default=False)
-    yield computation(
-        "zrange, sorted set range",
-        _fixed(_ranked_range, is_down=False),
-        _RANKED,
-        _START,
-        _STOP,
-        scores,
-    )
-    yield computation(
-        "zrevrange", _fixed(_ranked_range, is_down=True), _RANKED, _START, _STOP, scores
-    )
+    yield computation("zrange, sorted set range", _fixed(_ranked_range, is_down=False), _RANKED, _START, _STOP, scores)
+    yield computation("zrevrange", _fixed(_ranked_range, is_down=True), _RANKED, _START, _STOP, scores)
     yield computation("zscore", _score, _RANKED, _MEMBER)
     yield computation("zrank", _place, _RANKED, _MEMBER)
     inner = "queue stack item element message next top"
-    yield computation(
-        "peek, stack peek, stack top", _fixed(_take, at=-1, stays=True), _QUEUE, beside=inner
-    )
-    yield computation(
-        "queue peek, queue front", _fixed(_take, at=0, stays=True), _QUEUE, beside=inner
-    )
-    yield computation(
-        "queue size, stack size, queue length, size, queue status",
-        _fixed(_waiting),
-        _QUEUE,
-        beside=inner,
-    )
+    yield computation("peek, stack peek, stack top", _fixed(_take, at=-1, stays=True), _QUEUE, beside=inner)
+    yield computation("queue peek, queue front", _fixed(_take, at=0, stays=True), _QUEUE, beside=inner)
+    yield computation("queue size, stack size, queue length, size, queue status", _fixed(_waiting), _QUEUE, beside=inner)
+# fmt: on
 
 
 def _hash_has(space: Keyspace, key: str, field: str) -> Json:

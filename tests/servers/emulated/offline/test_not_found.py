@@ -81,3 +81,18 @@ def test_a_number_that_bounds_ids_or_is_told_of_something_else_is_no_id() -> Non
     known = {row["id"] for row in world.call("list_issues")["issues"]}
     for never in {1, 30} - known:
         assert world.refusal("get_issue", issue_id=never) == f"Issue not found: {never}"
+
+
+@pytest.mark.parametrize("counting", ["count_orders", "get_order_count"])
+def test_a_count_is_that_of_the_list(counting: str) -> None:
+    tools = (
+        spec("list_orders", optional=("status",), status=text),
+        spec("create_order", status=text),
+        spec(counting, "How many orders there are.", optional=("status",), status=text),
+    )
+    world = World(document_of(*tools))
+    before = world.call(counting)["count"]
+    assert before == world.call("list_orders")["total"]
+    world.call("create_order", status="parked")
+    assert world.call(counting)["count"] == before + 1
+    assert world.call(counting, status="parked")["count"] == 1
