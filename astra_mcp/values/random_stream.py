@@ -35,9 +35,14 @@ class RandomStream:
 
     def at(self, *names: str | int) -> "RandomStream":
         """Go on to the place of a name under this one."""
-        path = "\0".join(map(str, names))
+        path = str(names[0]) if len(names) == 1 else "\0".join(map(str, names))
         text = path.encode("utf-8", "surrogatepass")
         return RandomStream(blake2b(text, key=self._key, digest_size=_BYTES).digest())
+
+    @property
+    def key(self) -> bytes:
+        """Names the place among all places of all seeds."""
+        return self._key
 
     @property
     def number(self) -> int:

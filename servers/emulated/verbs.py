@@ -69,7 +69,7 @@ _WORDS: Final[Mapping[Verb, str]] = {
     Verb.LIST: "list ls browse enumerate",
     Verb.SEARCH: "search find query filter discover",
     Verb.GET: "get fetch read show retrieve view describe load display inspect lookup recall",
-    Verb.CREATE: "create add new insert register append make post",
+    Verb.CREATE: "create add new insert register append make post remember memorize",
     Verb.UPDATE: "update edit modify set patch change put rename replace adjust move assign mark"
     " toggle upsert save store write configure revise amend alter",
     Verb.DELETE: "delete remove destroy drop erase del rm purge unregister clear trash discard forget",
@@ -84,6 +84,7 @@ _STATES: Final = {
     "suspend": "suspended", "publish": "published", "unpublish": "draft", "resolve": "resolved",
 }  # fmt: skip
 _SHOWING: Final = (Verb.LIST, Verb.SEARCH, Verb.GET)
+_CHANGING: Final = (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
 _MAKERS: Final = _words(
     "send submit book schedule upload import generate clone copy duplicate fork invite log reply"
     " place start launch open record buy order reserve draft publish deploy"
@@ -101,6 +102,12 @@ _ACTS: Final = _words(
 """Do something else; what follows them is a noun all the same."""
 _KEEPERS: Final = _words("save store write put upsert")
 """Make an entity where nothing says which one they change, and the server shows such ones."""
+_STORING: Final = _KEEPERS | _words(
+    "set add create insert record remember memorize register append post"
+)
+_REMEMBERING: Final = _words("remember memorize recall")
+_STORE_KEYS: Final = _words("key name title slug label topic path id")
+"""Under these the caller itself files what it stores."""
 _AMBIGUOUS: Final = _words("post log list set query search order file store record view")
 """Also nouns: the last word is the verb where it can only be one."""
 _STRONG: Final = _words(
@@ -150,7 +157,7 @@ def read_tools(tools: Sequence[ToolSpec]) -> Mapping[str, ToolReading]:
     """
     prefix = _shared_prefix([tool.name for tool in tools])
     keys = frozenset(key_of(tool.name) for tool in tools)
-    drafts = {tool.name: _draft(tool, prefix, keys) for tool in tools}
+    drafts = _paired({tool.name: _draft(tool, prefix, keys) for tool in tools})
     nouns = _Nouns(drafts.values())
     return {name: _settle(draft, nouns) for name, draft in drafts.items()}
 
@@ -189,6 +196,59 @@ class _Nouns:
         words = of.split("_") if how else []
         tails = ("_".join(words[at:]) for at in range(len(words)))
         return next((tail for tail in tails if tail in self.all), None)
+
+
+def _paired(drafts: Mapping[str, ToolReading]) -> Mapping[str, ToolReading]:
+    """Let the one tool that reads what nobody writes read what the one tool writes that nobody reads.
+
+    ``save_snippet(name, code)`` and ``get_code(name)`` are about one noun, and so are ``remember`` and
+    ``recall``. They are so only where the arguments say it: other things have other keys.
+    """
+    nouns = _Nouns(drafts.values())
+    read = {nouns.head(d.noun) for d in drafts.values() if d.verb in _SHOWING}
+    written = {nouns.head(d.noun) for d in drafts.values() if d.verb in _CHANGING}
+    writers = [d for d in drafts.values() if _stores(d) and not _is_among(nouns.head(d.noun), read)]
+    readers = [
+        d
+        for d in drafts.values()
+        if d.verb in _SHOWING and not _is_among(nouns.head(d.noun), written)
+    ]
+    if len({d.noun for d in writers}) != 1 or len({d.noun for d in readers}) != 1:
+        return drafts
+    noun = writers[0].noun or readers[0].noun or "memory"
+    joined = {
+        name: _rereading(draft, noun)
+        for name, draft in drafts.items()
+        if draft in writers or (draft in readers and any(_reads(draft, w) for w in writers))
+    }
+    return {**drafts, **joined} if any(joined[n].verb in _SHOWING for n in joined) else drafts
+
+
+def _is_among(noun: str | None, others: Iterable[str | None]) -> bool:
+    return noun is not None and noun in others
+
+
+def _stores(draft: ToolReading) -> bool:
+    return draft.verb in (Verb.CREATE, Verb.UPDATE, Verb.OTHER) and draft.word in _STORING
+
+
+def _required(draft: ToolReading) -> frozenset[str]:
+    return frozenset(p.key for p in draft.parameters if p.is_required)
+
+
+def _reads(reader: ToolReading, writer: ToolReading) -> bool:
+    """Say whether a tool asks by what another one stores under, or for what it is to remember."""
+    asked = _required(reader)
+    if asked and asked <= _STORE_KEYS:
+        return asked < _required(writer)
+    is_memory = reader.word in _REMEMBERING or writer.word in _REMEMBERING
+    return is_memory and asked <= {p.key for p in reader.parameters if p.role is Role.QUERY}
+
+
+def _rereading(draft: ToolReading, noun: str) -> ToolReading:
+    is_asked = draft.verb in _SHOWING and not _required(draft) & _STORE_KEYS
+    verb = Verb.CREATE if draft.verb is Verb.OTHER else draft.verb
+    return replace(draft, verb=verb, noun=noun, is_many=draft.is_many or is_asked)
 
 
 def _shared_prefix(names: Sequence[str]) -> str | None:
@@ -361,9 +421,11 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
     ]
     if draft.verb is Verb.CREATE and (draft.noun or "").rpartition("_")[2] in _REPLIES:
         return None
-    rank, best = min(ranked, key=lambda item: item[0], default=(None, None))
-    if best is not None and rank is not None and rank in _OWN_RANKS[draft.verb]:
-        return best.name if _names_one(draft, nouns, best, rank) else None
+    ranks = _OWN_RANKS[draft.verb]
+    if ranked and min(rank for rank, _ in ranked) in ranks:
+        named = [(rank, p) for rank, p in ranked if rank in ranks]
+        fitting = [(rank, p) for rank, p in named if _names_one(draft, nouns, p, rank)]
+        return min(fitting, key=lambda item: item[0])[1].name if fitting else None
     if draft.verb in (Verb.OTHER, Verb.CREATE) or draft.is_many:
         return None
     foreign = [

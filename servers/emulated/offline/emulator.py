@@ -19,13 +19,17 @@ from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
+from servers.emulated.offline.computing.answering import computed, of_session
+from servers.emulated.offline.computing.computation import Moment
+from servers.emulated.offline.computing.recognition import Recognition
 from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
+from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
 from servers.emulated.offline.learning import Learned, Noun
 from servers.emulated.offline.result_lists import Answer, Listing, listed
 from servers.emulated.offline.selection import EntityRefusedError
-from servers.emulated.offline.store import Collection, Entity, Store
+from servers.emulated.offline.store import Collection, Drawings, Entity, Store
 from servers.emulated.verbs import Verb
 
 __all__ = ["OfflineEmulator", "OfflineState"]
@@ -34,10 +38,31 @@ _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 """Verbs that make what they do not find."""
 
 
+class _Known:
+    """What is known of one version of a server; its sessions share it."""
+
+    def __init__(self, document: EmulatedDocument) -> None:
+        self.learned = Learned(document)
+        """Its entities."""
+        self.recognition = Recognition(document.tools)
+        """What its tools compute."""
+        self._keeping: KeepingTools | None = None
+
+    @property
+    def keeping(self) -> KeepingTools:
+        """What its tools keep under keys and paths; read with the first session."""
+        self._keeping = self._keeping or KeepingTools(self.learned.document, self.learned.readings)
+        return self._keeping
+
+
 class _Answering:
     """Answers the calls of one session."""
 
-    def __init__(self, store: Store, rng: RandomStream) -> None:
+    def __init__(self, known: "_Known", store: Store, rng: RandomStream) -> None:
+        self._known = known
+        """What the documents say."""
+        self._keeping = Keeping(known.keeping, rng, store.on_undo)
+        """What is kept under keys and paths."""
         self._store = store
         """What exists; calls change it."""
         self._rng = rng
@@ -52,6 +77,15 @@ class _Answering:
             RefusedError: There is no such entity, or an argument makes no sense.
             UnmetError: A member of an entity cannot be made.
         """
+        now = self._store.now
+        answer = self._keeping.told(call, now)
+        if answer is None:
+            moment = Moment(now=now, rng=self._rng.at("thrown", self._store.calls))
+            answer = computed(self._known.recognition, call, of_session(moment))
+        answer = answer or self._counted(call)
+        return self._made_up(call) if answer is None else answer
+
+    def _made_up(self, call: Call) -> Answer:
         parents = check_references(self._store, call)
         reading = call.reading
         if reading.verb is Verb.OTHER:
@@ -66,6 +100,17 @@ class _Answering:
         if reading.verb is Verb.GET:
             return self._shown(call, collection, named_entities(self._store, collection, call))
         return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
+
+    def _counted(self, call: Call) -> Answer | None:
+        """How many there are, where a tool such as ``count_orders`` or ``get_order_count`` asks it."""
+        noun = call.reading.noun or ""
+        if call.reading.word != "count":
+            noun = noun.removesuffix("_count") if noun.endswith("_count") else ""
+        if not noun or call.own is not None or not self._known.learned.noun(noun).is_given_out:
+            return None
+        parents = check_references(self._store, call)
+        total = self._listing.told(call, self._store.collection(noun), parents).known["total"]
+        return Answer({"count": total}, dict.fromkeys(("result", "total", "value"), total))
 
     def _outcome(self, call: Call) -> Answer:
         if call.own is not None and call.reading.noun is not None:
@@ -197,7 +242,8 @@ class OfflineEmulator:
 
     def __init__(self) -> None:
         """Begin without having learned anything."""
-        self._learned: OrderedDict[str, Learned] = OrderedDict()
+        self._learned: OrderedDict[str, _Known] = OrderedDict()
+        self._drawings = Drawings()
 
     def open_state(
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
@@ -206,22 +252,22 @@ class OfflineEmulator:
         del prompt
         learned = self._learned.get(document.version)
         if learned is None:
-            learned = self._learned[document.version] = Learned(document)
+            learned = self._learned[document.version] = _Known(document)
         self._learned.move_to_end(document.version)
         if len(self._learned) > _MAX_LEARNED:
             self._learned.popitem(last=False)
-        return OfflineState(learned, seed=seed)
+        return OfflineState(learned, self._drawings, seed=seed)
 
 
 class OfflineState:
     """One session's entities, and the calls so far."""
 
-    def __init__(self, learned: Learned, *, seed: int) -> None:
+    def __init__(self, known: "_Known", drawings: Drawings, *, seed: int) -> None:
         """Begin with what the documents say; nothing is made up yet."""
-        self._learned = learned
+        learned = self._learned = known.learned
         self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
-        self._store = Store(learned, self._rng)
-        self._answering = _Answering(self._store, self._rng)
+        self._store = Store(learned, self._rng, drawings)
+        self._answering = _Answering(known, self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and keep what it did."""

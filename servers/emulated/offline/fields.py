@@ -190,5 +190,12 @@ def is_documented(value: JsonValue, tool: ToolSpec, parameter: str) -> bool:
     schema: Any = tool.input_schema.get("properties", {}).get(parameter, {})
     if isinstance(value, bool | dict | list) or value is None or not isinstance(schema, dict):
         return False
-    text = f"{tool.description}\n{schema}"
-    return re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", text) is not None
+    named = cast("dict[str, Any]", schema)
+    said = [
+        str(named.get(word, "")) for word in ("description", "examples", "enum", "default", "const")
+    ]
+    if re.search(
+        r"\d\D|\D\d", str(value)
+    ):  # a number alone, or a word, may stand there for anything
+        said.append(tool.description)
+    return re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", "\n".join(said)) is not None

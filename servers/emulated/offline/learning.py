@@ -7,7 +7,7 @@ schemas show; where there are few, the ones that such things usually have.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -23,7 +23,7 @@ from servers.emulated.offline.fields import (
     item_schema,
     output_fields,
 )
-from servers.emulated.parameters import Role
+from servers.emulated.parameters import Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
 __all__ = ["CREATED", "UPDATED", "Learned", "Noun", "spoken_in"]
@@ -40,6 +40,8 @@ _DISPLAYS: Final = (
     "name", "title", "subject", "display_name", "full_name", "label", "headline", "summary", "text",
     "content", "description", "message", "body", "question", "command", "username",
 )  # fmt: skip
+_FILED_UNDER: Final = frozenset(("key", "name", "title", "slug", "label", "topic"))
+_FILING: Final = frozenset(("save", "store", "put", "remember"))
 _FEW: Final = 3
 _MAX_FIELDS: Final = 16
 
@@ -61,6 +63,10 @@ class Noun:
     """The server makes or deletes them: no others exist than those that it knows."""
     address: frozenset[str]
     """The properties, in normal form, that all tools take that tell, set or take away one."""
+    is_filed: bool = False
+    """Callers store them under names of their own: no others exist than those."""
+    related: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Fields, in normal form, that name an entity of another noun which the server gives out."""
 
     def is_fact(self, reading: ToolReading) -> bool:
         """Say whether a tool tells, sets or takes away what has no identity of its own.
@@ -73,6 +79,8 @@ class Noun:
 
     def is_strict(self, attribute: str) -> bool:
         """Say whether an entity must have been there before to be found by an attribute."""
+        if self.is_filed and attribute == self.identity.key:
+            return True
         return self.is_given_out and (self.is_kept or attribute in _OPAQUE)
 
     def name_of(self, key: str, otherwise: str) -> str:
@@ -100,6 +108,11 @@ class Learned:
     def tools(self) -> Mapping[str, ToolSpec]:
         """By their names."""
         return {tool.name: tool for tool in self.document.tools}
+
+    @cached_property
+    def language(self) -> str | None:
+        """Of the server's answers."""
+        return spoken_in(self.document)
 
     @cached_property
     def is_camel(self) -> bool:
@@ -151,6 +164,25 @@ class Learned:
             is_given_out=not verbs.isdisjoint((Verb.LIST, Verb.SEARCH, Verb.CREATE)),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
             address=_address(readings),
+            is_filed=identity.key in _FILED_UNDER and any(_files(r) for r in readings),
+            related={f.key: other for f in fields if (other := self._related(f.key, name))},
+        )
+
+    def _related(self, key: str, noun: str) -> str | None:
+        """The noun that a field such as ``customer_id`` names an entity of, if the server gives it out."""
+        of, how = key_suffix(key)
+        if how not in _OPAQUE or key.endswith("s"):
+            return None
+        words = of.split("_")
+        tails = ("_".join(words[at:]) for at in range(len(words)))
+        return next((tail for tail in tails if tail in self._given_out and tail != noun), None)
+
+    @cached_property
+    def _given_out(self) -> frozenset[str]:
+        return frozenset(
+            reading.noun
+            for reading in self.readings.values()
+            if reading.noun and reading.verb in (Verb.LIST, Verb.SEARCH, Verb.CREATE)
         )
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
@@ -179,14 +211,14 @@ class Learned:
     ) -> tuple[Field, ...]:
         taken = {identity.key, *((f"{noun}_id",) if identity.key == "id" else ())}
         found: dict[str, Field] = {}
-        for field in self._documented(noun, about):
-            if field.key not in taken and len(found) < _MAX_FIELDS:
-                found.setdefault(field.key, field)
+        for each in self._documented(noun, about):
+            if each.key not in taken and len(found) < _MAX_FIELDS:
+                found.setdefault(each.key, each)
         fields = list(found.values())
-        if sum(field.reference is None for field in fields) < _FEW:
+        if sum(each.reference is None for each in fields) < _FEW:
             usual = [key for key in usual_fields(noun) if key not in taken | found.keys()]
             fields = [*(_plain(self.named(key), key) for key in usual), *fields]
-        if not {identity.key, *(field.key for field in fields)} & set(_DISPLAYS):
+        if not {identity.key, *(each.key for each in fields)} & set(_DISPLAYS):
             fields.insert(0, _plain("name", "name"))
         if CREATED.isdisjoint(found):
             fields.append(_plain(self.named("created_at"), "created_at"))
@@ -202,6 +234,10 @@ class Learned:
             for tool, reading in about:
                 if reading.verb is verb:
                     yield from input_fields(tool, reading, noun)
+
+
+def _files(reading: ToolReading) -> bool:
+    return reading.word in _FILING and reading.id_parameter is not None
 
 
 def _plain(name: str, key: str) -> Field:

@@ -4,7 +4,8 @@ Only what differs from the documents is kept: the rest of an entity is drawn ane
 is shown, and is the same each time.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,9 +16,9 @@ from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import UnmetError, make_id, takes
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field
-from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun, spoken_in
+from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun
 
-__all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
+__all__ = ["MAX_ENTITIES", "Collection", "Drawings", "Entity", "Store"]
 
 MAX_ENTITIES: Final = 2000
 """So many entities one session keeps; then nothing more is made up, and nothing more can be made."""
@@ -26,6 +27,8 @@ _MAX_GONE: Final = 500
 _FIRST: Final = (3, 8)
 _DRAWS: Final = 8
 _FAR: Final = 1_000_000
+_MAX_DRAWINGS: Final = 2048
+"""Of so many entities it is remembered what was drawn; some 1 kB each."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,15 +71,48 @@ class Collection:
         return newest
 
 
+class Drawings:
+    """Members of entities as they were drawn, by their dice: those used last, of all sessions together.
+
+    Dice are of one seed, version and place, so that one entity's are no other's. What is drawn is not
+    to be changed.
+    """
+
+    def __init__(self, size: int = _MAX_DRAWINGS) -> None:
+        """Remember those of so many entities."""
+        self._size = size
+        self._known: OrderedDict[bytes, dict[str, tuple[JsonValue, ...]]] = OrderedDict()
+
+    def of(self, rng: RandomStream) -> dict[str, tuple[JsonValue, ...]]:
+        """What was drawn of an entity, by the names of its members, to be added to; empty for none."""
+        known = self._known.get(rng.key)
+        if known is None:
+            known = self._known[rng.key] = {}
+            if len(self._known) > self._size:
+                self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(rng.key)
+        return known
+
+
 class Store:
     """The world of one session; all tools of the server share it."""
 
-    def __init__(self, learned: Learned, rng: RandomStream) -> None:
-        """Begin with nothing made up yet."""
+    def __init__(
+        self, learned: Learned, rng: RandomStream, drawings: Drawings | None = None
+    ) -> None:
+        """Begin with nothing made up yet.
+
+        Args:
+            learned: What the documents say.
+            rng: Decide everything.
+            drawings: Remembers what was drawn; None for one of its own.
+        """
         self._learned = learned
+        self._drawings = drawings or Drawings()
         self._rng = rng
         self.clock = VirtualClock(rng)
-        self.wording = Wording(spoken_in(learned.document), self.clock.start)
+        self.wording = Wording(learned.language, self.clock.start)
         self.calls = 0
         self._collections: dict[str, Collection] = {}
         self._number = 0
@@ -98,6 +134,10 @@ class Store:
         """Let stand what was done since the last time."""
         self._undo.clear()
         self._saved.clear()
+
+    def on_undo(self, undo: Callable[[], object]) -> None:
+        """Have something undone, too, if what was done since the last commit is."""
+        self._undo.append(undo)
 
     def rollback(self) -> None:
         """Undo what was done since the last commit."""
@@ -292,12 +332,25 @@ class Store:
         elif each.key in UPDATED:
             yield from self._time(each, entity.changed or entity.born)
         elif each.reference is None or not entity.is_made:
+            yield from self._drawn_once(collection.noun, entity.rng, each)
+
+    def _drawn_once(self, noun: Noun, rng: RandomStream, each: Field) -> Sequence[JsonValue]:
+        """Draw a member, if there is one, or take what was drawn from the same dice before.
+
+        What names another entity is drawn anew: it lets that one exist.
+        """
+        is_of_another = each.reference is not None or each.key in noun.related
+        known = {} if is_of_another else self._drawings.of(rng)
+        found = known.get(each.name)
+        if found is None:
+            is_who = self.wording.is_of_person(noun.name, each.key)
+            place = rng.at("who" if is_who else each.name)
             try:
-                is_who = self.wording.is_of_person(collection.noun.name, each.key)
-                place = entity.rng.at("who" if is_who else each.name)
-                yield self._drawn(collection.noun, each, place)
+                found = (self._drawn(noun, each, place),)
             except UnmetError:
-                return
+                found = ()
+            known[each.name] = found
+        return found
 
     def _time(self, each: Field, moment: int) -> Iterator[JsonValue]:
         """A time in the form that a field has: a text, a day or a number."""
@@ -309,8 +362,9 @@ class Store:
 
     def _drawn(self, noun: Noun, each: Field, rng: RandomStream) -> JsonValue:
         """Draw a member; one that names another entity names one that there is."""
-        if each.reference is not None and each.reference != noun.name:
-            others = self.collection(each.reference).first
+        reference = each.reference or noun.related.get(each.key)
+        if reference is not None and reference != noun.name:
+            others = self.collection(reference).first
             if others:
                 return rng.choose(others)
         making = Making(each.root, self.wording)
