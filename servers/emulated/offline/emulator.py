@@ -19,12 +19,16 @@ from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
-from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
+from servers.emulated.offline.facts import Facts, gives_many, state_of, sum_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
+from servers.emulated.offline.forms import formed
 from servers.emulated.offline.learning import Learned, Noun
+from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
+from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
 from servers.emulated.offline.selection import EntityRefusedError
+from servers.emulated.offline.series import is_series
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.verbs import Verb
 
@@ -37,7 +41,9 @@ _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 class _Answering:
     """Answers the calls of one session."""
 
-    def __init__(self, store: Store, rng: RandomStream) -> None:
+    def __init__(self, learned: Learned, store: Store, rng: RandomStream) -> None:
+        self._learned = learned
+        """What the documents say."""
         self._store = store
         """What exists; calls change it."""
         self._rng = rng
@@ -62,7 +68,7 @@ class _Answering:
         if reading.verb is Verb.CREATE:
             return self._create(call, collection)
         if collection.noun.is_fact(reading):
-            return Answer(self._facts.told(call, collection))
+            return self._fact(call, collection)
         if reading.verb is Verb.GET:
             return self._shown(call, collection, named_entities(self._store, collection, call))
         return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
@@ -70,11 +76,24 @@ class _Answering:
     def _outcome(self, call: Call) -> Answer:
         if call.own is not None and call.reading.noun is not None:
             named_entities(self._store, self._store.collection(call.reading.noun), call)
-        if is_fact(call.tool, call.reading):
-            collection = self._store.collection(call.reading.noun or "item")
-            return Answer(self._facts.told(call, collection))
-        rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
-        return Answer(outcome(call, self._store.wording, rng))
+        result = sum_of(call)
+        if result is not None:
+            return Answer(result)
+        summary = refuse_unknowable(call)
+        if summary is not None:
+            return Answer({"summary": summary})
+        if is_act(call, self._learned.promise(call.tool)):
+            rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
+            return Answer(outcome(call, self._store.wording, rng))
+        return self._fact(call, self._store.collection(call.reading.noun or "item"))
+
+    def _fact(self, call: Call, collection: Collection) -> Answer:
+        promise = self._learned.promise(call.tool)
+        is_told = call.reading.verb in (Verb.GET, Verb.OTHER)
+        is_many = promise.form is Form.LIST or call.reading.is_many or gives_many(call)
+        if is_told and is_many and not is_series(call, promise):
+            return listed(collection.noun, self._facts.rows(call, collection, promise))
+        return Answer(self._facts.told(call, collection, promise))
 
     def _create(self, call: Call, collection: Collection) -> Answer:
         many = self._items(call, collection.noun)
@@ -221,7 +240,7 @@ class OfflineState:
         self._learned = learned
         self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
         self._store = Store(learned, self._rng)
-        self._answering = _Answering(self._store, self._rng)
+        self._answering = _Answering(learned, self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
         """Answer a call, and keep what it did."""
@@ -250,9 +269,12 @@ class OfflineState:
 
     def _value(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> JsonValue:
         reading = self._learned.readings[tool.name]
-        answer = self._answering.told(Call(tool=tool, reading=reading, arguments=arguments))
+        call = Call(tool=tool, reading=reading, arguments=arguments)
+        answer = self._answering.told(call)
         maker = self._learned.output(tool)
-        if maker is None:
-            return answer.shown
         rng = self._rng.at("output", tool.name, written_arguments(arguments))
-        return maker.fill(rng, self._store.wording, told=answer.known, noun=reading.noun or "")
+        if maker is None:
+            return formed(self._learned.promise(tool).form, answer.shown, call, rng)
+        noun = reading.noun or ""
+        shown = self._store.wording.portrait(noun, rng)
+        return maker.fill(rng, self._store.wording, told=answer.known, noun=noun, portrait=shown)

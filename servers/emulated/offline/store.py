@@ -11,11 +11,14 @@ from typing import Final
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
 from astra_mcp.values.making import Making, ValueContext
+from astra_mcp.values.nouns import is_plural, key_of
+from astra_mcp.values.portraits import Portrait, portrait_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import UnmetError, make_id, takes
+from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field
-from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun, spoken_in
+from servers.emulated.offline.learning import CREATED, OF_NEW, UPDATED, Learned, Noun, spoken_in
 
 __all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
 
@@ -43,8 +46,12 @@ class Entity:
     """Seconds since 1970 of the last change."""
     is_made: bool = False
     """A call made it: it has no references but those that are given."""
+    is_sparse: bool = False
+    """It has what a call gave, and little else."""
     is_known: bool = True
     """It is kept, not only looked at."""
+    portrait: Portrait | None = None
+    """What is known of such things; None where nothing is."""
 
 
 @dataclass(slots=True)
@@ -61,6 +68,10 @@ class Collection:
     places: set[bytes] = field(default_factory=set[bytes])
     """Scopes and queries for which entities were made up already."""
 
+    def turn(self, rng: RandomStream) -> int:
+        """The place of the next entity among its like, in an order that the session decides."""
+        return rng.at("turn", self.noun.name).below(64) + len(self.entities) + len(self.gone)
+
     def newest_first(self) -> list[Entity]:
         """In the order in which lists show them."""
         newest = [*self.entities.values()][::-1]
@@ -76,7 +87,13 @@ class Store:
         self._learned = learned
         self._rng = rng
         self.clock = VirtualClock(rng)
-        self.wording = Wording(spoken_in(learned.document), self.clock.start)
+        document = learned.document
+        self.wording = Wording(
+            spoken_in(document),
+            self.clock.start,
+            domain=document.domain,
+            around=learned.around,
+        )
         self.calls = 0
         self._collections: dict[str, Collection] = {}
         self._number = 0
@@ -114,7 +131,7 @@ class Store:
             if found.noun.is_given_out:
                 place = self._rng.at("first", noun)
                 number = place.at("number").between(*_FIRST)
-                self._add_some(found, place, number, lambda _: {})
+                self._add_some(found, place, number, lambda _, __: {})
                 found.first = tuple(entity.identity for entity in found.entities.values())
         return found
 
@@ -123,7 +140,7 @@ class Store:
         collection: Collection,
         place: JsonObject,
         number: tuple[int, int],
-        given: Callable[[RandomStream], JsonObject],
+        given: Callable[[RandomStream, int], JsonObject],
     ) -> None:
         """Make up entities for a place, once.
 
@@ -131,7 +148,7 @@ class Store:
             collection: Gets them.
             place: A scope or a query, as what it is made of.
             number: The fewest and the most.
-            given: Says which members an entity has, by its dice.
+            given: Says which members an entity has, by its dice and its place among them.
         """
         key = canonical_json(place)
         if key in collection.places or self.is_full or len(collection.places) >= MAX_ENTITIES:
@@ -146,12 +163,12 @@ class Store:
         collection: Collection,
         rng: RandomStream,
         number: int,
-        given: Callable[[RandomStream], JsonObject],
+        given: Callable[[RandomStream, int], JsonObject],
     ) -> None:
         for at in range(number):
             place = rng.at(at)
             born = self.clock.start - place.at("age").between(0, 60 * DAY)
-            self.add(collection, place, given(place), born=born)
+            self.add(collection, place, given(place, at), born=born)
 
     def add(
         self,
@@ -171,12 +188,17 @@ class Store:
             born: Seconds since 1970; None where a call makes it now.
             identity: As it is named; drawn where it is None.
         """
+        is_made = born is None
+        turn = None if is_made else collection.turn(self._rng)
+        portrait = self.portrait(collection.noun, rng, given, turn)
         entity = Entity(
-            identity=self._identity(collection, rng) if identity is None else identity,
+            identity=self._identity(collection, rng, portrait) if identity is None else identity,
             rng=rng,
             born=self.now if born is None else born,
             given=given,
-            is_made=born is None,
+            is_made=is_made,
+            is_sparse=is_made and bool(given),
+            portrait=portrait,
         )
         self.keep(collection, entity)
         return entity
@@ -193,13 +215,33 @@ class Store:
         """
         known = canonical_json([identity, given]).decode()
         rng = self._rng.at("named", collection.noun.name, known)
+        noun = collection.noun
+        named = given if identity is None else {**given, noun.identity.key: identity}
+        portrait = self.portrait(noun, rng, named, None)
         return Entity(
-            identity=self._identity(collection, rng) if identity is None else identity,
+            identity=self._identity(collection, rng, portrait) if identity is None else identity,
             rng=rng,
             born=self.clock.start - rng.at("age").between(0, 60 * DAY),
             given=given,
             is_known=False,
+            portrait=portrait,
         )
+
+    def portrait(
+        self, noun: Noun, rng: RandomStream, asked: Mapping[str, JsonValue], turn: int | None
+    ) -> Portrait | None:
+        """One thing of a noun.
+
+        Args:
+            noun: Of the thing.
+            rng: Decide what is not asked for.
+            asked: Members that it is to have.
+            turn: Its place among its like; None where it has none.
+        """
+        if noun.found is None:
+            return None
+        keyed = {key_of(name): value for name, value in asked.items()}
+        return portrait_of(noun.found, rng, keyed, turn)
 
     def keep(self, collection: Collection, entity: Entity) -> None:
         """Let an entity exist that was only looked at, or was taken away."""
@@ -259,14 +301,16 @@ class Store:
 
         self._undo.append(undo)
 
-    def _identity(self, collection: Collection, rng: RandomStream) -> JsonValue:
+    def _identity(
+        self, collection: Collection, rng: RandomStream, portrait: Portrait | None
+    ) -> JsonValue:
         """Draw an identity that nothing has had before."""
         noun = collection.noun
         value: JsonValue = None
         for draw in range(_DRAWS):
             place = rng.at("identity", draw)
             try:
-                value = self._drawn(noun, noun.identity, place)
+                value = self._drawn(noun, noun.identity, place, portrait if not draw else None)
             except UnmetError:
                 value = make_id(noun.name, place)
             if str(value) not in collection.entities and str(value) not in collection.gone:
@@ -291,13 +335,29 @@ class Store:
             yield from self._time(each, entity.born)
         elif each.key in UPDATED:
             yield from self._time(each, entity.changed or entity.born)
-        elif each.reference is None or not entity.is_made:
+        elif each.reference is not None and entity.is_made:
+            return
+        elif not each.root and self._is_unknown(collection.noun, entity, each.key):
+            return
+        elif not entity.is_sparse or each.key in OF_NEW:
             try:
                 is_who = self.wording.is_of_person(collection.noun.name, each.key)
                 place = entity.rng.at("who" if is_who else each.name)
-                yield self._drawn(collection.noun, each, place)
+                yield self._drawn(collection.noun, each, place, entity.portrait)
             except UnmetError:
                 return
+
+    def _is_unknown(self, noun: Noun, entity: Entity, key: str) -> bool:
+        """Say whether nothing is known that a member could hold, so that it is left out."""
+        portrait = entity.portrait
+        if portrait is not None and portrait.lacks(key):
+            return True
+        if portrait is not None and any(True for _ in portrait.member(key)):
+            return False
+        meaning, name = meaning_of(key)
+        if meaning is Meaning.UNKNOWN:
+            return not usual_values(key) and not is_plural(key)
+        return name in ("sentence", "paragraph", "query") or (name == "title" and key != noun.display)
 
     def _time(self, each: Field, moment: int) -> Iterator[JsonValue]:
         """A time in the form that a field has: a text, a day or a number."""
@@ -307,13 +367,14 @@ class Store:
                 yield value
                 return
 
-    def _drawn(self, noun: Noun, each: Field, rng: RandomStream) -> JsonValue:
+    def _drawn(
+        self, noun: Noun, each: Field, rng: RandomStream, portrait: Portrait | None
+    ) -> JsonValue:
         """Draw a member; one that names another entity names one that there is."""
         if each.reference is not None and each.reference != noun.name:
             others = self.collection(each.reference).first
             if others:
                 return rng.choose(others)
         making = Making(each.root, self.wording)
-        return making.value(
-            each.schema, ValueContext(rng=rng, key=each.key, noun=noun.name, depth=1)
-        )
+        spot = ValueContext(rng=rng, key=each.key, noun=noun.name, depth=1, portrait=portrait)
+        return making.value(each.schema, spot)
