@@ -335,7 +335,7 @@ def _portrayed(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:
         return
     kinds = kinds_of(flat)
     for value in spot.portrait.member(spot.key):
-        many = value if isinstance(value, list) else [value]
+        many: list[JsonValue] = value if isinstance(value, list) else [value]
         if kinds and "array" in kinds and _KEYWORDS["array"].isdisjoint(flat.keys() - {"items"}):
             if isinstance(value, str | list) and _items_may_be(flat, "string"):
                 yield many
@@ -352,7 +352,10 @@ def _portrayed(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:
 
 def _items_may_be(flat: Schema, kind: str) -> bool:
     items: Any = flat.get("items", {})
-    return not isinstance(items, dict) or items.get("type", kind) == kind and "enum" not in items  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(items, dict):
+        return True
+    item = cast("Schema", items)
+    return item.get("type", kind) == kind and "enum" not in item
 
 
 def _in_kinds(value: JsonValue) -> Iterator[JsonValue]:

@@ -77,12 +77,17 @@ class Portrait:
                 yield value
                 return
 
+    @property
+    def is_quoted(self) -> bool:
+        """It has a price that moves within a day."""
+        return self.subject.name in _QUOTED and self.row is not None
+
     def lacks(self, key: str) -> bool:
-        """Say whether a member is a text of the tables, and the thing is none that they have."""
-        rows = self.subject.rows
-        if not self.is_thing or self.row is not None or key not in self.subject.columns:
+        """Say whether only the tables could say what a member is, and they do not have the thing."""
+        subject = self.subject
+        if not self.is_thing or self.row is not None or key not in subject.columns:
             return False
-        return any(isinstance(row[key], str) for row in rows[:1]) and key not in self.subject.lists
+        return key not in subject.lists and key not in subject.numbers and key not in subject.live
 
     def neighbour(self, at: int) -> "Portrait":
         """Another thing of the subject, such as the next one of a list."""
@@ -153,7 +158,7 @@ class Portrait:
 
     def _related(self, key: str) -> Iterator[JsonValue]:
         """A member that depends on others."""
-        if self.subject.name in _QUOTED and self.row is not None and "price" in self.row:
+        if self.is_quoted:
             yield from self._quoted(key)
         elif self.subject.name == "weather" and key in _WARMTH:
             yield self._warmth(_WARMTH[key])

@@ -31,7 +31,8 @@ _WEAK: Final = frozenset(
         "status", "state", "info", "information", "metadata", "data", "result", "detail", "list", "item",
         "entry", "record", "history", "summary", "health", "type", "content", "value", "stat", "statistic",
         "object", "option", "mode", "limit", "property", "service", "resource", "output", "action", "form",
-        "response", "connection", "overview", "count", "capability", "parameter", "input", "text",
+        "response", "connection", "overview", "count", "stats", "statistics", "analytics", "metrics", "usage",
+        "api", "name", "search", "price", "example", "analysis", "capability", "parameter", "input", "text",
     )
 )  # fmt: skip
 """Nouns that may be about anything: the words beside them say more."""
@@ -113,7 +114,11 @@ def find_subject(
         for name, fields in index.by_noun.get(word, ()):
             if fields is None and (strength >= _IS_HEAD or context[name] > 1):
                 things[name] = max(things[name], strength)
-            elif fields is not None and strength > others[name] and context[name]:
+            elif (
+                fields is not None
+                and strength > others[name]
+                and (context[name] or strength > _IS_HEAD or len(index.by_noun[word]) == 1)
+            ):
                 others[name], related[name] = strength, fields
         if strength >= _IS_NAMED:
             for name in index.by_word.get(word, ()):

@@ -137,10 +137,9 @@ def usual_values(key: str) -> tuple[str, ...]:
 
 
 def usual_fields(noun: str) -> tuple[str, ...]:
-    """The fields that entities of a noun usually have, by the last word of it that is known."""
+    """The fields that entities of a noun usually have, by its last word."""
     fields = _fields()
-    known = (fields.kinds[word] for word in reversed(noun.split("_")) if word in fields.kinds)
-    return next(known, fields.default)
+    return fields.kinds.get(noun.rpartition("_")[2], fields.default)
 
 
 @cache

@@ -71,7 +71,19 @@ _TAGS: Final = frozenset(("tag", "label", "category", "genre", "topic"))
 
 
 _ENDS: Final = frozenset(
-    ("end", "ends", "until", "arrival", "expires", "expiry", "finish", "finished", "checkout", "to", "return")
+    (
+        "end",
+        "ends",
+        "until",
+        "arrival",
+        "expires",
+        "expiry",
+        "finish",
+        "finished",
+        "checkout",
+        "to",
+        "return",
+    )
 )
 
 
@@ -249,6 +261,9 @@ class Wording:
 
     def _numbered(self, noun: str, rng: RandomStream) -> str:
         """What a thing is called of whose kind nothing is known."""
+        names = self._words.get("names", {}).get(noun.rpartition("_")[2])
+        if names:
+            return rng.at("named").choose(names.split(", "))
         if not self._is_english and noun.isascii():
             return f"项目{rng.at('of many').between(1, 90)}"
         return f"{noun.replace('_', ' ').capitalize()} {rng.at('of many').between(1, 90)}"

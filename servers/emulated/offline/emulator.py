@@ -27,6 +27,7 @@ from servers.emulated.offline.learning import Learned, Noun
 from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
 from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
+from servers.emulated.offline.running import page_of, ran
 from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.series import is_series
 from servers.emulated.offline.store import Collection, Entity, Store
@@ -60,9 +61,24 @@ class _Answering:
         """
         parents = check_references(self._store, call)
         reading = call.reading
+        if reading.verb in (Verb.GET, Verb.OTHER):
+            page = page_of(call, self._learned.promise(call.tool).form)
+            if page is not None:
+                return (
+                    Answer(page) if isinstance(page, dict) else Answer({"content": page}, text=page)
+                )
+        told = ran(call, self._store.wording, self._rng)
+        if told is not None:
+            return Answer(told)
         if reading.verb is Verb.OTHER:
             return self._outcome(call)
         collection = self._store.collection(reading.noun or "item")
+        if (
+            reading.verb is Verb.LIST
+            and not collection.noun.is_kept
+            and is_series(call, self._learned.promise(call.tool))
+        ):
+            return self._fact(call, collection)
         if reading.verb in (Verb.LIST, Verb.SEARCH):
             return self._listing.told(call, collection, parents)
         if reading.verb is Verb.CREATE:
@@ -82,14 +98,14 @@ class _Answering:
         summary = refuse_unknowable(call)
         if summary is not None:
             return Answer({"summary": summary})
+        rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
         if is_act(call, self._learned.promise(call.tool)):
-            rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
             return Answer(outcome(call, self._store.wording, rng))
         return self._fact(call, self._store.collection(call.reading.noun or "item"))
 
     def _fact(self, call: Call, collection: Collection) -> Answer:
         promise = self._learned.promise(call.tool)
-        is_told = call.reading.verb in (Verb.GET, Verb.OTHER)
+        is_told = call.reading.verb not in (Verb.UPDATE, Verb.DELETE)
         is_many = promise.form is Form.LIST or call.reading.is_many or gives_many(call)
         if is_told and is_many and not is_series(call, promise):
             return listed(collection.noun, self._facts.rows(call, collection, promise))
@@ -273,6 +289,8 @@ class OfflineState:
         answer = self._answering.told(call)
         maker = self._learned.output(tool)
         rng = self._rng.at("output", tool.name, written_arguments(arguments))
+        if maker is None and answer.text is not None:
+            return answer.text
         if maker is None:
             return formed(self._learned.promise(tool).form, answer.shown, call, rng)
         noun = reading.noun or ""

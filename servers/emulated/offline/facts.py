@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json, json_fault
-from astra_mcp.values.making import Making, ValueContext
 from astra_mcp.values.nouns import words_of
 from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
@@ -20,7 +19,7 @@ from servers.emulated.offline.learning import CREATED, Noun
 from servers.emulated.offline.outcomes import asked_of
 from servers.emulated.offline.promises import Promise
 from servers.emulated.offline.selection import EntityRefusedError
-from servers.emulated.offline.series import is_series, moments_of
+from servers.emulated.offline.series import chained, is_series, moments_of
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import Verb
@@ -34,6 +33,10 @@ _SUMS: Final[Mapping[str, Callable[[float, float], float]]] = {
     "multiply": lambda first, second: first * second,
     "divide": lambda first, second: first / second,
 }
+_CANDLE: Final = tuple(
+    Field(name=name, key=name, schema={}, root={})
+    for name in ("open", "high", "low", "close", "volume")
+)
 _CLEARING: Final = frozenset(("clear", "purge", "trash"))
 _STATES: Final = ("status", "state", "stage")
 _MANY: Final = frozenset(("news", "headlines", "search", "trending", "list", "hot", "top", "all"))
@@ -105,14 +108,25 @@ class Facts:
         place = self._place(call, collection)
         name, moments = moments_of(call, self._store.now)
         own = {k: v for k, v in asked.items() if k in collection.noun.address or len(asked) < 3}
-        rows: list[JsonValue] = []
+        rows: list[JsonObject] = []
         portrait = self._store.portrait(collection.noun, place, asked, None)
+        is_candle = portrait is not None and portrait.is_quoted and len(promise.members) < 3
         for at, moment in enumerate(moments):
-            day = replace(portrait, dice=place.at("day", moment[:10] if at else "now")) if portrait else None
-            row = self._members(call, collection, promise, place.at(at), {}, None, portrait=day)
+            day = (
+                replace(portrait, dice=place.at("day", moment[:10] if at else "now"))
+                if portrait
+                else None
+            )
+            row = self._members(
+                call, collection, promise, place.at(at), {}, None, portrait=day, is_candle=is_candle
+            )
             kept = {k: v for k, v in row.items() if k not in own and not _is_time(k)}
             rows.append({name: moment, **kept})
-        return {**asked, collection.noun.shown if collection.noun.shown != "results" else "data": rows}
+        chained(rows)
+        return {
+            **asked,
+            collection.noun.shown if collection.noun.shown != "results" else "data": [*rows],
+        }
 
     def _get(self, call: Call, collection: Collection, promise: Promise) -> JsonObject:
         noun = collection.noun
@@ -145,6 +159,7 @@ class Facts:
         asked: JsonObject,
         turn: int | None,
         portrait: Portrait | None = None,
+        is_candle: bool = False,
     ) -> JsonObject:
         noun = collection.noun
         units = {p.name: call.arguments.get(p.name) for p in call.reading.parameters}
@@ -154,7 +169,8 @@ class Facts:
             identity=None, rng=rng, born=self._store.clock.start, given={}, portrait=portrait
         )
         told: JsonObject = {}
-        for each in _fields(noun, promise):
+        fields = _CANDLE if is_candle else _fields(noun, promise)
+        for each in fields:
             if each.root or each.key not in CREATED:
                 members = self._store.member(collection, drawn, each)
                 told.update((each.name, member) for member in members)

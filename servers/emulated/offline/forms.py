@@ -6,7 +6,7 @@ import struct
 import zlib
 from base64 import b64encode
 from html import escape
-from typing import Final, cast
+from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import key_of, words_of
@@ -19,7 +19,17 @@ __all__ = ["formed"]
 _SIDE: Final = 24
 _USUAL: Final = (120, 48_000)
 """A count of which nothing is said."""
-_MANY: Final = ("count", "total", "result", "value", "amount", "number", "price", "balance", "score")
+_MANY: Final = (
+    "count",
+    "total",
+    "result",
+    "value",
+    "amount",
+    "number",
+    "price",
+    "balance",
+    "score",
+)
 
 
 def formed(form: Form | None, told: JsonObject, call: Call, rng: RandomStream) -> JsonValue:
@@ -122,7 +132,9 @@ def _titled(name: str) -> str:
 def _lines(told: JsonObject, *, is_markdown: bool) -> str:
     """One line for each member, and a list of rows below them."""
     rows = _rows(told)
-    plain = {k: v for k, v in told.items() if v is not None and not (rows is not None and v is rows)}
+    plain = {
+        k: v for k, v in told.items() if v is not None and not (rows is not None and v is rows)
+    }
     mark, strong = ("- ", "**") if is_markdown else ("", "")
     lines = [f"{mark}{strong}{_titled(k)}:{strong} {_cell(v)}" for k, v in plain.items()]
     if rows is None:
@@ -151,19 +163,23 @@ def _table(rows: list[dict[str, JsonValue]]) -> list[str]:
 
 
 def _html(told: JsonObject) -> str:
-    rows = cast("list[JsonValue]", _rows(told) or [told])
+    rows: list[JsonValue] = _rows(told) or [told]
     items = "".join(
-        f"<li>{escape(_one_line(row) if isinstance(row, dict) else _cell(row))}</li>" for row in rows
+        f"<li>{escape(_one_line(row) if isinstance(row, dict) else _cell(row))}</li>"
+        for row in rows
     )
     return f"<!DOCTYPE html><html><body><ul>{items}</ul></body></html>"
 
 
 def _png(rng: RandomStream) -> bytes:
     """A small picture of two colours, in bytes that no version of a packer changes."""
-    ground, figure = ([rng.at(name, at).below(256) for at in range(3)] for name in ("ground", "figure"))
+    ground, figure = (
+        [rng.at(name, at).below(256) for at in range(3)] for name in ("ground", "figure")
+    )
     edge = rng.at("edge").between(6, _SIDE - 6)
     lines = (
-        b"\0" + bytes(part for x in range(_SIDE) for part in (figure if x + y < edge * 2 else ground))
+        b"\0"
+        + bytes(part for x in range(_SIDE) for part in (figure if x + y < edge * 2 else ground))
         for y in range(_SIDE)
     )
     head = struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 2, 0, 0, 0)

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from astra_mcp.types import ToolSpec
-from astra_mcp.values.nouns import plural, singular, words_of
+from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.subjects import Found, find_subject
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
@@ -24,7 +24,7 @@ from servers.emulated.offline.fields import (
     item_schema,
     output_fields,
 )
-from servers.emulated.offline.promises import Promise, read_promise
+from servers.emulated.offline.promises import Promise, read_promise, said_of
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
@@ -45,6 +45,7 @@ _DISPLAYS: Final = (
 _FEW: Final = 3
 _READ: Final = 1500
 _READ_OF_TOOL: Final = 300
+_READ_FOR_NOUN: Final = 70
 """So much of a description is read for what a server, or a noun, is about."""
 _MAX_FIELDS: Final = 16
 
@@ -158,12 +159,9 @@ class Learned:
     def _learn(self, name: str) -> Noun:
         about = list(self.about(name))
         near = frozenset[str]().union(
-            *(words_in_text(f"{tool.name} {tool.description[:_READ_OF_TOOL]}") for tool, _ in about)
+            *(words_in_text(f"{tool.name} {said_of(tool)[:_READ_OF_TOOL]}") for tool, _ in about)
         )
-        language = spoken_in(self.document)
-        found = find_subject(
-            name, language=language, domain=self.document.domain, near=near, around=self.around
-        )
+        found = self._found(name, near, about)
         verbs = {reading.verb for _, reading in about}
         identity = self._identity(name, about)
         fields = self._fields(name, identity, about, found)
@@ -180,6 +178,31 @@ class Learned:
             address=_address(readings),
             found=found,
         )
+
+    def _found(
+        self, name: str, near: frozenset[str], about: Sequence[tuple[ToolSpec, ToolReading]]
+    ) -> Found | None:
+        """The subject of a noun; where the noun says little, that of what its tools say that they give."""
+        language, domain = spoken_in(self.document), self.document.domain
+
+        def find(noun: str) -> Found | None:
+            return find_subject(
+                noun, language=language, domain=domain, near=near, around=self.around
+            )
+
+        found = find(name)
+        if found is not None and found.fields:
+            return found
+        for tool, _ in about[:_FEW]:
+            told = words_of(said_of(tool)[:_READ_FOR_NOUN])[1:]
+            for word in sorted(told, key=lambda each: not is_plural(each)):
+                better = find(singular(word))
+                if better is not None and better.is_thing:
+                    return better
+        keys = {p.key for _, reading in about for p in reading.parameters}
+        if found is not None and not keys.isdisjoint(found.subject.known_by):
+            return replace(found, is_thing=True, fields=found.subject.fields)
+        return found
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
         """The field that the tools name entities by; ``id`` where they do not agree on another one."""
@@ -213,7 +236,7 @@ class Learned:
         told: dict[str, Field] = {}
         for field in self._told(noun, about):
             if field.key not in taken and len(told) < _MAX_FIELDS:
-                told.setdefault(field.key, field)
+                told.setdefault(key_of(field.name), field)
         fields = list(told.values())
         taken = {*taken, *told}
         taken |= {"name", "title"} if taken & {"name", "title"} else set()
@@ -223,7 +246,8 @@ class Learned:
         known = {field.key for field in fields} | {identity.key}
         taken_in = (field for field in self._taken(noun, about) if field.key not in known)
         fields += [*{field.key: field for field in taken_in}.values()][: _MAX_FIELDS - len(fields)]
-        if not {identity.key, *(field.key for field in fields)} & {*_DISPLAYS, *_known_by(found)}:
+        is_called = {identity.key, *(field.key for field in fields)} & {*_DISPLAYS}
+        if not is_called and (found is None or not found.fields):
             fields.insert(0, _plain("name", "name"))
         if CREATED.isdisjoint(field.key for field in fields) and _is_dated(found):
             fields.append(_plain(self.named("created_at"), "created_at"))
@@ -260,11 +284,23 @@ def _is_said(field: Field, tool: ToolSpec) -> bool:
     """Say whether anything tells what an argument holds: crawlers take words of a page for arguments."""
     schema: Any = field.schema
     required: Any = tool.input_schema.get("required", ())
-    is_told = isinstance(schema, dict) and bool(schema.keys() - {"type", "title"})
+    is_told = isinstance(schema, dict) and bool(
+        cast("dict[str, Any]", schema).keys() - {"type", "title"}
+    )
     return is_told or field.name in required or meaning_of(field.key)[0] is not Meaning.UNKNOWN
 
 
-_WAYS: Final = ("sort", "order_", "convert", "aux", "include", "exclude", "start", "limit", "listing")
+_WAYS: Final = (
+    "sort",
+    "order_",
+    "convert",
+    "aux",
+    "include",
+    "exclude",
+    "start",
+    "limit",
+    "listing",
+)
 """Filters whose names begin so say how a list is to be, not what is in it."""
 _UNDATED: Final = frozenset(
     (
@@ -282,10 +318,6 @@ OF_NEW: Final = frozenset(("status", "state", "url", "link", "html_url", "web_ur
 
 def _is_dated(found: Found | None) -> bool:
     return found is None or not found.is_thing or found.subject.name not in _UNDATED
-
-
-def _known_by(found: Found | None) -> frozenset[str]:
-    return frozenset(found.subject.columns[:1]) if found is not None else frozenset()
 
 
 def words_in_text(text: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from astra_mcp.values.nouns import words_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.wording import Wording
 from servers.emulated.offline.finding import Call
-from servers.emulated.offline.promises import Form, Promise
+from servers.emulated.offline.promises import Form, Promise, said_of
 from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import ToolReading
@@ -25,7 +25,17 @@ _MAX_ECHOED: Final = 200
 _MAX_SUMMARY: Final = 2
 _SENTENCES: Final = re.compile(r"(?<=[.!?。！？])\s*")
 _TEXTS: Final = frozenset(
-    ("text", "content", "input", "document", "article", "input_text", "body", "transcript", "passage")
+    (
+        "text",
+        "content",
+        "input",
+        "document",
+        "article",
+        "input_text",
+        "body",
+        "transcript",
+        "passage",
+    )
 )
 _KINDS: Final[Mapping[str, str]] = {
     word: kind
@@ -55,12 +65,37 @@ _TELLING: Final = frozenset(
     )
 )  # fmt: skip
 """A name that ends so tells something, whatever it begins with."""
+_CHECKED: Final = {
+    "availability": "available", "available": "available", "exists": "exists", "exist": "exists",
+    "connection": "connected", "health": "healthy", "deprecated": "deprecated", "open": "open",
+    "installed": "installed", "auth": "authenticated", "authentication": "authenticated", "update": "up_to_date",
+    "updates": "up_to_date", "compatibility": "compatible", "permission": "allowed", "permissions": "allowed",
+}  # fmt: skip
+"""What a check tells, by the words of its name."""
+_RUN: Final = frozenset(("run", "perform", "execute", "conduct", "process"))
+_TOLD_OF_RUNS: Final = frozenset(
+    (
+        "scan",
+        "analysis",
+        "audit",
+        "benchmark",
+        "simulation",
+        "backtest",
+        "survey",
+        "evaluation",
+        "regression",
+    )
+)
 _UNKNOWABLE: Final[Mapping[str, str]] = {
     "translate": "Translation", "paraphrase": "Paraphrasing", "rewrite": "Rewriting", "transcribe": "Transcription",
 }  # fmt: skip
 _ASKING: Final = frozenset(("ask", "chat", "think", "completion", "llm", "consult", "answer"))
-_MODELS: Final = frozenset(("gemini", "gpt", "claude", "llm", "perplexity", "deepseek", "ollama", "openai"))
-_MADE: Final = frozenset(("image", "images", "video", "speech", "voice", "audio", "music", "search", "list", "get"))
+_MODELS: Final = frozenset(
+    ("gemini", "gpt", "claude", "llm", "perplexity", "deepseek", "ollama", "openai")
+)
+_MADE: Final = frozenset(
+    ("image", "images", "video", "speech", "voice", "audio", "music", "search", "list", "get")
+)
 _READ: Final = 200
 _PROMPTS: Final = frozenset(("prompt", "question", "message", "messages", "user_prompt"))
 _IRREGULAR: Final = {
@@ -70,7 +105,7 @@ _IRREGULAR: Final = {
     "redo": "redid", "mint": "minted", "ban": "banned", "stop": "stopped", "drag": "dragged", "tap": "tapped",
     "swap": "swapped", "submit": "submitted", "scroll": "scrolled", "reset": "reset", "goto": "went to",
     "init": "initialized", "transfer": "transferred", "plan": "planned", "upset": "upset", "rebuild": "rebuilt",
-    "cancel": "cancelled", "bid": "bid", "feed": "fed", "commit": "committed", "zip": "zipped", "type": "typed",
+    "finish": "finished", "cancel": "cancelled", "bid": "bid", "feed": "fed", "commit": "committed", "zip": "zipped", "type": "typed",
     "login": "logged in", "logout": "logged out", "ping": "pinged", "sync": "synced", "print": "printed",
     "backup": "backed up", "setup": "set up", "bulk": "processed",
 }  # fmt: skip
@@ -78,7 +113,15 @@ _TARGETS: Final = (
     "url", "selector", "path", "file_path", "filename", "name", "title", "to", "recipient", "target", "key",
     "text", "symbol", "id", "command", "query", "app", "element", "device", "room", "value",
 )  # fmt: skip
-_PATHS: Final = ("output_path", "path", "file_path", "filename", "save_path", "destination", "filepath")
+_PATHS: Final = (
+    "output_path",
+    "path",
+    "file_path",
+    "filename",
+    "save_path",
+    "destination",
+    "filepath",
+)
 
 
 def asked_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
@@ -100,10 +143,12 @@ def is_act(call: Call, promise: Promise) -> bool:
         return True
     words = words_of(call.tool.name)
     verb = _verb_of(call)
-    told = words_of(call.tool.description[:30])[:1]
+    told = words_of(said_of(call.tool)[:30])[:1]
     if promise.form in (Form.LIST, Form.NUMBER, Form.FLAG, Form.CSV, Form.MARKDOWN, Form.HTML):
         return False
     if len(promise.members) > 1 or (words and words[-1] in _TELLING):
+        return False
+    if verb in _RUN and words and words[-1] in _TOLD_OF_RUNS:
         return False
     is_told = bool(told) and told[0].rstrip("s") in _KINDS and not call.reading.word
     return verb in _KINDS or is_told
@@ -111,7 +156,8 @@ def is_act(call: Call, promise: Promise) -> bool:
 
 def _verb_of(call: Call) -> str:
     words = words_of(call.tool.name)
-    return call.reading.word or next((word for word in words if word in _KINDS), "")
+    own = call.reading.word or next((word for word in words if word in _KINDS), "")
+    return own or next((w for w in words_of(said_of(call.tool)[:30])[:1] if w in _KINDS), "")
 
 
 def refuse_unknowable(call: Call) -> str | None:
@@ -126,13 +172,17 @@ def refuse_unknowable(call: Call) -> str | None:
     words = words_of(call.tool.name)
     for word in words:
         if word in _UNKNOWABLE:
-            raise EntityRefusedError(f"{_UNKNOWABLE[word]} service is not available, try again later")
-    if words and words[0] in ("summarize", "summarise") or words[-1:] == ("summarize",):
+            raise EntityRefusedError(
+                f"{_UNKNOWABLE[word]} service is not available, try again later"
+            )
+    if (words and words[0] in ("summarize", "summarise")) or words[-1:] == ("summarize",):
         return _summary(call)
     keys = {p.key for p in call.fields()} | {
         p.key for p in call.reading.parameters if p.role is Role.QUERY and p.name in call.arguments
     }
-    is_model = not _MODELS.isdisjoint(words_of(call.tool.description[:_READ])) or not _ASKING.isdisjoint(words)
+    is_model = not _MODELS.isdisjoint(
+        words_of(said_of(call.tool)[:_READ])
+    ) or not _ASKING.isdisjoint((*words, *words_of(said_of(call.tool)[:20])[:1]))
     if is_model and _MADE.isdisjoint(words) and not keys.isdisjoint(_PROMPTS):
         raise EntityRefusedError("The language model is not available, try again later")
     return None
@@ -152,7 +202,7 @@ def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
     """What a tool says that did something."""
     words = words_of(call.tool.name)
     verb = _verb_of(call)
-    kind = next((_KINDS[w] for w in (verb, *words) if w in _KINDS), "act")
+    kind = _KINDS.get(verb) or next((_KINDS[w] for w in words if w in _KINDS), "act")
     record = asked_of(call.reading, call.arguments)
     making = Making({}, wording)
 
@@ -160,8 +210,12 @@ def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
         spot = ValueContext(rng=rng.at(key), key=key, noun=call.reading.noun or "", depth=1)
         return making.value({}, spot)
 
+    made_file = _generated(call, words, made)
+    if made_file is not None:
+        return {**record, **made_file}
     if kind == "check":
-        return {**record, "valid": True, "status": "ok"}
+        name = next((_CHECKED[w] for w in words if w in _CHECKED), "valid")
+        return {**record, name: name != "deprecated", "status": "ok"}
     if kind == "file":
         return {**record, **_file(call, made), "status": "completed"}
     if kind == "sent":
@@ -171,21 +225,74 @@ def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
     return {**record, "success": True, **state, name: _told(call, verb, wording)}
 
 
+_MEDIA: Final[Mapping[str, str]] = {
+    "image": "png", "images": "png", "picture": "png", "logo": "png", "avatar": "png", "art": "png",
+    "meme": "png", "svg": "svg", "icon": "svg", "qr": "png", "chart": "png", "diagram": "svg", "video": "mp4", "animation": "mp4",
+    "audio": "mp3", "speech": "mp3", "voice": "mp3", "music": "mp3", "song": "mp3", "sound": "mp3", "podcast": "mp3",
+    "cloud": "png", "wordcloud": "png", "thumbnail": "png", "plot": "png", "graph": "png", "heatmap": "png",
+}  # fmt: skip
+_MAKING: Final = frozenset(
+    (
+        "generate",
+        "create",
+        "make",
+        "draw",
+        "to",
+        "synthesize",
+        "render",
+        "produce",
+        "edit",
+        "upscale",
+        "plot",
+    )
+)
+
+
+def _generated(
+    call: Call, words: tuple[str, ...], made: Callable[[str], JsonValue]
+) -> JsonObject | None:
+    """The picture, film or sound that a call had made; None for calls that have none made."""
+    media = [_MEDIA[word] for word in words if word in _MEDIA]
+    ending = None if not media else media[-1 if "to" in words else 0]
+    if ending is None or _MAKING.isdisjoint(words):
+        return None
+    name = str(made("hash"))[:12]
+    sizes: JsonObject = {"width": 1024, "height": 1024} if ending == "png" else {}
+    lasts: JsonObject = {"duration": 5 + int(name, 16) % 40} if ending in ("mp3", "mp4") else {}
+    path = next((v for k, v in _given(call).items() if k in _PATHS and isinstance(v, str)), None)
+    where: JsonObject = (
+        {"path": path} if path else {"url": f"https://{made('domain')}/files/{name}.{ending}"}
+    )
+    return {"id": name, "status": "completed", **where, "format": ending, **sizes, **lasts}
+
+
+def _given(call: Call) -> dict[str, JsonValue]:
+    return {p.key: call.arguments[p.name] for p in call.fields()}
+
+
 def _file(call: Call, made: Callable[[str], JsonValue]) -> JsonObject:
     """The file that a call wrote: where it asked for it, of the kind that it asked for."""
-    given = {p.key: call.arguments[p.name] for p in call.fields()}
+    given = _given(call)
     wanted = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
-    asked = {key: call.arguments[name] for name in call.arguments if (key := name.lower()) in _FORMATS}
+    asked = {
+        key: call.arguments[name] for name in call.arguments if (key := name.lower()) in _FORMATS
+    }
     words = words_of(call.tool.name)
     is_picture = not {"screenshot", "render", "capture", "image", "photo"}.isdisjoint(words)
     ending = next((str(v).lower() for v in asked.values() if isinstance(v, str)), None)
-    ending = ending or next((word for word in words if word in _ENDINGS), "png" if is_picture else "pdf")
+    usual = next((_MEDIA[word] for word in words if word in _MEDIA), "json")
+    ending = ending or next((w for w in words if w in _ENDINGS), "png" if is_picture else usual)
     stem = "screenshot" if is_picture else "_".join(w for w in words if w not in _KINDS) or "export"
-    return {"path": wanted or f"/tmp/{stem}_{str(made('date')).replace('-', '')}.{ending}", "size": made("size")}
+    return {
+        "path": wanted or f"/tmp/{stem}_{str(made('date')).replace('-', '')}.{ending}",
+        "size": made("size"),
+    }
 
 
 _FORMATS: Final = frozenset(("format", "output_format", "file_format", "type"))
-_ENDINGS: Final = frozenset(("pdf", "csv", "png", "svg", "html", "json", "xlsx", "zip", "mp3", "mp4", "md"))
+_ENDINGS: Final = frozenset(
+    ("pdf", "csv", "png", "svg", "html", "json", "xlsx", "zip", "mp3", "mp4", "md")
+)
 
 
 def _told(call: Call, verb: str, wording: Wording) -> str:
@@ -193,15 +300,15 @@ def _told(call: Call, verb: str, wording: Wording) -> str:
     words = [w for w in words_of(call.tool.name) if w not in ("tool", "api", "mcp")]
     if not wording.is_english:
         return wording.done(" ".join(words))
-    at = words.index(verb) if verb in words else 0
+    at = words.index(verb) if verb in words else -1
     after = words[at + 1 :] or words[:at]
     target = _target(call)
-    said = " ".join([_past(verb or words[0]), *after]).capitalize()
+    said = " ".join([_past(verb or "finish"), *after]).capitalize()
     return f"{said}: {target}" if target else said
 
 
 def _target(call: Call) -> str:
-    given = {p.key: call.arguments[p.name] for p in call.fields()}
+    given = _given(call)
     found = (given[key] for key in _TARGETS if isinstance(given.get(key), str | int))
     return str(next(found, ""))[:_MAX_ECHOED]
 

@@ -14,7 +14,7 @@ from astra_mcp.types import ToolSpec
 from astra_mcp.values.nouns import key_of, singular, words_of
 from astra_mcp.values.vocabulary import Meaning, meaning_of
 
-__all__ = ["Form", "Promise", "PromisedMember", "read_promise"]
+__all__ = ["Form", "Promise", "PromisedMember", "read_promise", "said_of"]
 
 
 class Form(StrEnum):
@@ -106,6 +106,16 @@ _PROSE: Final = re.compile(
     re.IGNORECASE,
 )
 _AFTER_COLON: Final = re.compile(r"^[^.:\n]{3,60}:\s*([^.\n]{5,240})")
+_SAID_IN_CHINESE: Final = (
+    ("电话", "phone"), ("邮箱", "email"), ("网址", "url"), ("网站", "url"), ("域名", "domain"), ("链接", "url"),
+    ("日期", "date"), ("时间", "datetime"), ("比例", "percent"), ("百分比", "percent"), ("股份", "percent"),
+    ("金额", "amount"), ("出资", "amount"), ("资本", "amount"), ("价格", "price"), ("数量", "count"),
+    ("总数", "total"), ("人数", "count"), ("类型", "category"), ("地址", "address"), ("状态", "status"),
+    ("法人", "person"), ("法定代表", "person"), ("受益人", "person"), ("实控人", "person"), ("姓名", "person"),
+    ("职位", "position"), ("股东", "company"), ("企业", "company"), ("公司", "company"), ("省", "region"),
+    ("城市", "city"), ("标题", "title"), ("编号", "code"), ("代码", "code"), ("号", "code"), ("id", "id"),
+)  # fmt: skip
+"""What members hold whose names say less than the words that explain them."""
 _CODES: Final = re.compile(r"(?<!\d)(\d)\s*[-:：]?\s*(?=[^\d\s,，、.;%])")
 _LEADING: Final = frozenset(
     (
@@ -121,19 +131,25 @@ _EMPTY: Final = frozenset(
     )
 )  # fmt: skip
 _MAX_WORDS: Final = 3
+_CRAWLED: Final = re.compile(r"^Deploy Server .*? Try in Playground\s*", re.DOTALL)
 
 
 def read_promise(tool: ToolSpec) -> Promise:
     """Read what a tool is said to give."""
-    told = tool.description[:_READ]
+    told = said_of(tool)[:_READ]
     clause = _clause(told)
     form = next((form for form, pattern in _FORMS if pattern.search(clause[:_HEAD])), None)
     form = form or _named_form(tool.name)
     members: dict[str, PromisedMember] = {}
     for member in (*_written(clause), *_prose(clause), *_prose(told[:400])):
         if len(members) < _MAX_MEMBERS:
-            members.setdefault(member.key, member)
+            members.setdefault(member.name, member)
     return Promise(form, tuple(members.values()))
+
+
+def said_of(tool: ToolSpec) -> str:
+    """The description of a tool, without what a page shows before it that it was read off."""
+    return _CRAWLED.sub("", tool.description).lstrip()
 
 
 def _clause(told: str) -> str:
@@ -164,13 +180,22 @@ def _written(clause: str) -> Iterator[PromisedMember]:
         schema: dict[str, Any] = {"type": _TYPES[kind.lower()]}
         if len(codes) > 1:
             schema["enum"] = [int(c) for c in codes] if schema["type"] != "string" else codes
-        yield PromisedMember(name, key_of(name), schema)
+        yield PromisedMember(name, _explained(name, said), schema)
     keyed = [] if typed else [*dict.fromkeys(_KEYED.findall(clause))]
     for name in keyed:
         yield PromisedMember(name, key_of(name))
     if not typed and not keyed:
         for match in _BULLET.finditer(clause):
             yield from _pieces(match.group(1))
+
+
+def _explained(name: str, said: str) -> str:
+    """The key of a member, by its name or, where that says nothing, by its explanation."""
+    key = key_of(name)
+    if _is_known(key):
+        return key
+    found = (meaning for word, meaning in _SAID_IN_CHINESE if word in said)
+    return next(found, key)
 
 
 def _prose(text: str) -> Iterator[PromisedMember]:

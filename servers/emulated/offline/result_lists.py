@@ -33,6 +33,8 @@ class Answer:
     """All of it, where no schema says otherwise."""
     more: JsonObject = field(default_factory=dict[str, JsonValue])
     """What an output schema may ask for by other names."""
+    text: str | None = None
+    """The whole answer, where it is a text and no schema says otherwise."""
 
     @property
     def known(self) -> JsonObject:
@@ -123,7 +125,6 @@ class Listing:
 
     def _find_some(self, collection: Collection, query: str, scope: JsonObject) -> None:
         """Let entities exist that a search is for."""
-
         noun, found = collection.noun, collection.noun.found
         if found is not None and found.is_thing and not scope:
             known = [row for row in found.subject.rows if words_match(query, row)]

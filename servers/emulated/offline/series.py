@@ -1,32 +1,47 @@
-"""The times of what is told over time: forecasts, histories, candles; in the range and the steps that are asked for."""
+"""The times of what is told over time: forecasts, histories, candles; in the range and steps asked for."""
 
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
-from astra_mcp.types import JsonValue
+from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import words_of
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form, Promise
 from servers.emulated.parameters import Role
 
-__all__ = ["is_series", "moments_of"]
+__all__ = ["chained", "is_series", "moments_of"]
 
 _SERIES: Final = frozenset(
     (
         "forecast", "history", "historical", "candle", "candles", "kline", "klines", "ohlcv", "ohlc", "bars",
-        "timeseries", "series", "hourly", "daily", "trend", "trends", "chart", "aggregates",
+        "timeseries", "series", "hourly", "daily", "aggregates",
     )
 )  # fmt: skip
 _AHEAD: Final = frozenset(("forecast", "forecasts", "nowcast", "upcoming"))
 _STARTS: Final = frozenset(
-    ("start_date", "from_date", "start", "since", "date_from", "start_time", "from", "begin_date", "startdate")
+    (
+        "start_date",
+        "from_date",
+        "start",
+        "since",
+        "date_from",
+        "start_time",
+        "from",
+        "begin_date",
+        "startdate",
+    )
 )
 _ENDS: Final = frozenset(
     ("end_date", "to_date", "end", "until", "date_to", "end_time", "to", "enddate")
 )
-_LENGTHS: Final = frozenset(("days", "num_days", "forecast_days", "hours", "lookback_days", "day", "count", "period_days"))
-_STEPS: Final = frozenset(("interval", "timeframe", "granularity", "resolution", "frequency", "step"))
+_LENGTHS: Final = frozenset(
+    ("days", "num_days", "forecast_days", "hours", "lookback_days", "day", "count", "period_days")
+)
+_STEPS: Final = frozenset(
+    ("interval", "timeframe", "granularity", "resolution", "frequency", "step")
+)
 _UNITS: Final = {
     "m": timedelta(minutes=1), "min": timedelta(minutes=1), "minute": timedelta(minutes=1),
     "h": timedelta(hours=1), "hour": timedelta(hours=1), "hourly": timedelta(hours=1),
@@ -56,7 +71,9 @@ def moments_of(call: Call, now: int) -> tuple[str, list[str]]:
         call: May say where they begin and end, how many there are, and how far apart.
         now: Seconds since 1970.
     """
-    given = {p.key: call.arguments[p.name] for p in call.reading.parameters if p.name in call.arguments}
+    given = {
+        p.key: call.arguments[p.name] for p in call.reading.parameters if p.name in call.arguments
+    }
     words = words_of(call.tool.name)
     step = _step_of(given, words)
     today = datetime.fromtimestamp(now, UTC).replace(minute=0, second=0, microsecond=0)
@@ -115,3 +132,16 @@ def _moment(given: dict[str, JsonValue], keys: frozenset[str]) -> datetime | Non
         except (ValueError, OverflowError, OSError):  # a day in words: the usual ones are told
             continue
     return None
+
+
+def chained(rows: list[JsonObject]) -> None:
+    """Let each row of prices open where the one before it closed."""
+    for before, row in pairwise(rows):
+        close = before.get("close")
+        if not isinstance(close, int | float) or not isinstance(row.get("open"), int | float):
+            continue
+        row["open"] = close
+        for name, choose in (("high", max), ("low", min)):
+            bound = row.get(name)
+            if isinstance(bound, int | float):
+                row[name] = choose(bound, close)

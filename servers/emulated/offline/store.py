@@ -6,7 +6,7 @@ is shown, and is the same each time.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
@@ -77,6 +77,13 @@ class Collection:
         newest = [*self.entities.values()][::-1]
         newest.sort(key=lambda entity: entity.born, reverse=True)
         return newest
+
+
+def _is_free_text(schema: Mapping[str, Any]) -> bool:
+    """Say whether a schema says no more of a value than that it may be a text."""
+    if {"enum", "const", "format", "pattern"} & schema.keys():
+        return False
+    return schema.get("type", "string") == "string"
 
 
 class Store:
@@ -335,11 +342,9 @@ class Store:
             yield from self._time(each, entity.born)
         elif each.key in UPDATED:
             yield from self._time(each, entity.changed or entity.born)
-        elif each.reference is not None and entity.is_made:
+        elif self._is_left_out(collection.noun, entity, each):
             return
-        elif not each.root and self._is_unknown(collection.noun, entity, each.key):
-            return
-        elif not entity.is_sparse or each.key in OF_NEW:
+        elif not entity.is_sparse or each.is_declared or each.key in OF_NEW:
             try:
                 is_who = self.wording.is_of_person(collection.noun.name, each.key)
                 place = entity.rng.at("who" if is_who else each.name)
@@ -347,17 +352,30 @@ class Store:
             except UnmetError:
                 return
 
-    def _is_unknown(self, noun: Noun, entity: Entity, key: str) -> bool:
+    def _is_left_out(self, noun: Noun, entity: Entity, each: Field) -> bool:
+        """A thing that a call made refers to nothing that was not given; what nobody can know is not told."""
+        if each.reference is not None and entity.is_made:
+            return True
+        return not each.is_declared and self._is_unknown(noun, entity, each)
+
+    def _is_unknown(self, noun: Noun, entity: Entity, each: Field) -> bool:
         """Say whether nothing is known that a member could hold, so that it is left out."""
-        portrait = entity.portrait
+        portrait, key = entity.portrait, each.key
+        schema: Any = each.schema
+        if isinstance(schema, dict) and not _is_free_text(cast("dict[str, Any]", schema)):
+            return False
+        if each.name in each.root.get("required", ()):
+            return False
         if portrait is not None and portrait.lacks(key):
             return True
-        if portrait is not None and any(True for _ in portrait.member(key)):
+        if key == noun.display or (
+            portrait is not None and any(True for _ in portrait.member(key))
+        ):
             return False
         meaning, name = meaning_of(key)
         if meaning is Meaning.UNKNOWN:
-            return not usual_values(key) and not is_plural(key)
-        return name in ("sentence", "paragraph", "query") or (name == "title" and key != noun.display)
+            return not usual_values(key) and not (is_plural(key) and not schema)
+        return name in ("sentence", "paragraph", "query", "title")
 
     def _time(self, each: Field, moment: int) -> Iterator[JsonValue]:
         """A time in the form that a field has: a text, a day or a number."""
