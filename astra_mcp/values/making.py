@@ -19,7 +19,7 @@ from astra_mcp.values.scalars import TooLargeError, UnmetError, make_number, mak
 from astra_mcp.values.vocabulary import LISTED, WRAPPINGS, Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, Wording, written
 
-__all__ = ["Making", "Told", "ValueContext"]
+__all__ = ["Making", "Told", "ValueContext", "named_value"]
 
 _DEPTH_OF_OPTIONS: Final = 3
 """Below it only what is required is made."""
@@ -153,13 +153,8 @@ class Making:
             return told
         if self._attempt >= _ANY_KIND_ATTEMPT:
             return _KINDS[self._attempt % len(_KINDS)]
-        meaning, name = meaning_of(spot.key)
-        if is_plural(spot.key) and name == "tag":
-            return "array"
-        if is_plural(spot.key) and meaning is Meaning.UNKNOWN and not usual_values(spot.key):
-            return "integer"  # how many of them
         described = (kind for kind, words in _KEYWORDS.items() if not words.isdisjoint(schema))
-        return next(described, _KIND_OF_MEANING.get(meaning_of(spot.key)[0], "string"))
+        return next(described, _kind_of_name(spot.key))
 
     def _kind_among(self, kinds: list[str], schema: Schema, spot: ValueContext) -> str:
         wanted = [kind for kind in kinds if kind != "null"] or kinds
@@ -174,10 +169,8 @@ class Making:
         return wanted[(spot.rng.at("type").below(len(wanted)) + self._attempt) % len(wanted)]
 
     def _text(self, schema: Schema, spot: ValueContext) -> str:
-        if spot.portrait is not None and meaning_of(spot.key)[1] in ("date", "datetime"):
-            moment = written(self._wording.between(spot.portrait.dice, spot.key))
-            days = written(self._wording.between(spot.portrait.dice, spot.key) + _days(spot))[:10]
-            for text in (days, moment) if meaning_of(spot.key)[1] == "date" else (moment, days):
+        if spot.portrait is not None and meaning_of(spot.key)[1] in _TIMES:
+            for text in _times(spot.key, spot.portrait, self._wording):
                 if takes(schema, text):
                     return text
         return make_text(schema, spot.rng, self._wording, key=spot.key, noun=spot.noun)
@@ -303,13 +296,53 @@ class Making:
         return item
 
 
-def _days(spot: ValueContext) -> int:
-    """Seconds that lie between the first and the last day of a thing."""
-    assert spot.portrait is not None  # noqa: S101 - the caller looked
-    is_last = not {"end", "to", "until", "due", "return", "checkout", "expires"}.isdisjoint(
-        spot.key.split("_")
-    )
-    return spot.portrait.dice.at("days").between(1, 6) * DAY if is_last else 0
+def _kind_of_name(key: str) -> str:
+    """Which type a member has of which only the name is known."""
+    meaning, name = meaning_of(key)
+    if is_plural(key) and name == "tag":
+        return "array"
+    if is_plural(key) and meaning is Meaning.UNKNOWN and not usual_values(key):
+        return "integer"  # how many of them there are
+    return _KIND_OF_MEANING.get(meaning, "string")
+
+
+_TIMES: Final = ("date", "datetime")
+_LAST: Final = frozenset(("end", "to", "until", "due", "return", "checkout", "expires"))
+
+
+def _times(key: str, portrait: Portrait, wording: Wording) -> tuple[str, str]:
+    """A time of a thing as a member of the name has it, and as another schema may: a day, or a moment."""
+    moment = wording.between(portrait.dice, key)
+    if meaning_of(key)[1] == "datetime":
+        return written(moment), written(moment)[:10]
+    is_last = not _LAST.isdisjoint(key.split("_"))
+    days = portrait.dice.at("days").between(1, 6) * DAY if is_last else 0
+    return written(moment + days)[:10], written(moment)
+
+
+def named_value(
+    key: str, noun: str, rng: RandomStream, wording: Wording, portrait: Portrait | None
+) -> JsonValue:
+    """Make a value of which only the name is known; the same as of a schema that takes anything.
+
+    Args:
+        key: The name of the member, in normal form.
+        noun: What the member belongs to.
+        rng: Decide it.
+        wording: Has the words.
+        portrait: The thing that the member is of; it was asked, and says nothing of the member.
+    """
+    match _kind_of_name(key):
+        case "string" if portrait is not None and meaning_of(key)[1] in _TIMES:
+            return _times(key, portrait, wording)[0]
+        case "string":
+            return make_text({}, rng, wording, key=key, noun=noun)
+        case "number":
+            return make_number({}, rng, key=key, is_integer=False)
+        case "integer":
+            return make_number({}, rng, key=key, is_integer=True)
+        case _:
+            return Making({}, wording).value({}, ValueContext(rng=rng, key=key, noun=noun, depth=1))
 
 
 def _kept(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:

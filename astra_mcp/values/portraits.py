@@ -6,8 +6,9 @@ after it began, and a city lies where it lies.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, cast
 
 from astra_mcp.types import JsonValue
@@ -63,6 +64,8 @@ class Portrait:
     """Decide the rest."""
     is_thing: bool = True
     """It is one of the things of the subject, not only something that has to do with them."""
+    has_states: bool = True
+    """The states and the categories of the subject are its own."""
     is_imperial: bool = False
 
     def member(self, key: str) -> Iterator[JsonValue]:
@@ -85,7 +88,7 @@ class Portrait:
     def lacks(self, key: str) -> bool:
         """Say whether only the tables could say what a member is, and they do not have the thing."""
         subject = self.subject
-        if not self.is_thing or self.row is not None or key not in subject.columns:
+        if self.row is not None or key not in subject.columns:
             return False
         return key not in subject.lists and key not in subject.numbers and key not in subject.live
 
@@ -96,7 +99,7 @@ class Portrait:
         if self.row is not None:
             start = next((n for n, row in enumerate(rows) if row is self.row), 0)
         row = rows[(start + at) % len(rows)] if rows and self.row is not None else None
-        return Portrait(self.subject, row, dice, self.is_thing, self.is_imperial)
+        return replace(self, row=row, dice=dice)
 
     def called(self) -> str | None:
         """What people call it."""
@@ -129,27 +132,24 @@ class Portrait:
                 yield called
 
     def _suggested(self, key: str) -> Iterator[JsonValue]:
-        subject, place = self.subject, self.dice.at("member", key)
-        one = singular(key)
-        for name in _endings(key):
-            if name in subject.numbers:
-                yield drawn(subject.numbers[name], place)
-            elif name in subject.formats:
-                yield matching_text(subject.formats[name], place)
-        for name in dict.fromkeys((*_endings(key), *_endings(one))):
-            if name in subject.lists:
-                yield place.choose(subject.lists[name])
-        meaning, word = meaning_of(key)
-        if meaning is not Meaning.TEXT:
-            return
-        if word == "status" and subject.statuses:
-            yield place.choose(subject.statuses)
-        elif word == "category" and subject.categories:
-            yield place.choose(subject.categories)
-        elif word in _TELLING:
-            told = self.told()
-            if told is not None:
-                yield told
+        way = _way(self.subject, key)
+        if way.numbers is not None:
+            yield drawn(way.numbers, self.dice.at("member", key))
+        elif way.form is not None:
+            yield matching_text(way.form, self.dice.at("member", key))
+        elif way.values:
+            yield self.dice.at("member", key).choose(way.values)
+        elif way.word:
+            yield from self._said(way.word, self.dice.at("member", key))
+
+    def _said(self, word: str, place: RandomStream) -> Iterator[JsonValue]:
+        """A text by what it is."""
+        states = {"status": self.subject.statuses, "category": self.subject.categories}.get(word)
+        if states and self.has_states:
+            yield place.choose(states)
+        told = self.told() if word in _TELLING else None
+        if told is not None:
+            yield told
 
     def _moved(self, value: float) -> JsonValue:
         """A number of the tables, as it stands in this session."""
@@ -188,6 +188,28 @@ class Portrait:
         return round(celsius * 9 / 5 + 32 if self.is_imperial else celsius, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a subject makes a member: the first of these that is there."""
+
+    numbers: Numbers | None
+    form: str | None
+    values: tuple[str, ...]
+    word: str
+    """What kind of text it is; empty for other members."""
+
+
+@lru_cache(8192)
+def _way(subject: Subject, key: str) -> _Way:
+    endings = _endings(key)
+    numbers = next((subject.numbers[name] for name in endings if name in subject.numbers), None)
+    form = next((subject.formats[name] for name in endings if name in subject.formats), None)
+    names = (*endings, *_endings(singular(key)))
+    values = next((subject.lists[name] for name in names if name in subject.lists), ())
+    meaning, word = meaning_of(key)
+    return _Way(numbers, form, values, word if meaning is Meaning.TEXT else "")
+
+
 def portrait_of(
     found: Found, dice: RandomStream, asked: Mapping[str, JsonValue], turn: int | None
 ) -> Portrait:
@@ -202,19 +224,19 @@ def portrait_of(
     subject = found.subject
     units = {str(v).casefold() for k, v in asked.items() if k.endswith(("unit", "units"))}
     is_imperial = not units.isdisjoint(_IMPERIAL)
-    rows: list[Row] | None = [*subject.rows]
+    rows: Sequence[Row] | None = subject.rows
     for key, value in asked.items():
         if rows and isinstance(value, str | int | float) and not isinstance(value, bool):
             rows = _fitting(subject, rows, key, value)
     if rows and {"latitude", "longitude"} <= rows[0].keys():
         rows = _nearest(rows, asked)
     if not rows:
-        return Portrait(subject, None, dice, found.is_thing, is_imperial)
+        return Portrait(subject, None, dice, found.is_thing, bool(found.fields), is_imperial)
     at = dice.at("row").below(len(rows)) if turn is None else turn % len(rows)
-    return Portrait(subject, rows[at], dice, found.is_thing, is_imperial)
+    return Portrait(subject, rows[at], dice, found.is_thing, bool(found.fields), is_imperial)
 
 
-def _nearest(rows: list[Row], asked: Mapping[str, JsonValue]) -> list[Row] | None:
+def _nearest(rows: Sequence[Row], asked: Mapping[str, JsonValue]) -> Sequence[Row] | None:
     """The one row that lies where is asked for; all where nothing is asked, None where none does."""
     wanted = [asked.get(a, asked.get(b)) for a, b in (("latitude", "lat"), ("longitude", "lon"))]
     if not all(isinstance(each, int | float) for each in wanted):
@@ -230,17 +252,20 @@ def _nearest(rows: list[Row], asked: Mapping[str, JsonValue]) -> list[Row] | Non
     return [best] if far(best) < _NEAR else None
 
 
-def _fitting(subject: Subject, rows: list[Row], key: str, value: JsonValue) -> list[Row] | None:
+def _fitting(
+    subject: Subject, rows: Sequence[Row], key: str, value: JsonValue
+) -> Sequence[Row] | None:
     """The rows that have what is asked for; None where it names a thing that they do not have."""
-    wanted = _spellings(str(value))
     column = _column(subject, key)
     of, _, last = key.rpartition("_")
     names_it = key in subject.known_by or (last in ("name", "id", "symbol") and of == subject.name)
+    if column is None and not names_it:
+        return rows
+    wanted = _spellings(str(value))
     if names_it:
         found = [row for row in rows if not wanted.isdisjoint(_names_of(row))]
         return found or None
-    if column is None:
-        return rows
+    assert column is not None  # noqa: S101 - decided above
     found = [row for row in rows if not wanted.isdisjoint(_spellings(_written(row[column])))]
     if found:
         return found
@@ -263,6 +288,7 @@ def _spellings(text: str) -> frozenset[str]:
     return frozenset((whole, *parts, _QUOTES.sub("", whole))) - {""}
 
 
+@lru_cache(8192)
 def _column(subject: Subject, key: str) -> str | None:
     """The column of a member, whatever stands before its name."""
     columns = subject.columns
@@ -276,11 +302,11 @@ def _column(subject: Subject, key: str) -> str | None:
     return None
 
 
-def _endings(key: str) -> Iterator[str]:
+def _endings(key: str) -> tuple[str, ...]:
     """A name, and its last two words and its last one."""
     words = key.split("_")
-    for start in dict.fromkeys((0, max(len(words) - 2, 0), len(words) - 1)):
-        yield "_".join(words[start:])
+    starts = dict.fromkeys((0, max(len(words) - 2, 0), len(words) - 1))
+    return tuple("_".join(words[start:]) for start in starts)
 
 
 def _names(template: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.vocabulary import Numbers
 
-__all__ = ["Found", "Row", "Subject", "find_subject"]
+__all__ = ["Found", "Row", "Subject", "find_subject", "is_subject"]
 
 Row = Mapping[str, JsonValue]
 """One real thing: its members by their names in normal form."""
@@ -36,18 +36,33 @@ _WEAK: Final = frozenset(
     )
 )  # fmt: skip
 """Nouns that may be about anything: the words beside them say more."""
+_PLAIN: Final = frozenset(("item", "result", "entry", "record", "info", "detail", "object"))
+"""Nouns that name whatever the server is about."""
+_AMBIGUOUS: Final = frozenset(
+    (
+        "structure", "material", "reaction", "cell", "pathway", "moment", "source", "question", "answer",
+        "activity", "context", "key", "space", "plan", "work", "line", "group", "index", "stream", "path",
+        "word", "element", "rule", "node", "attribute", "page", "range", "block", "view", "job", "note",
+        "variable", "class", "method", "function", "risk", "check", "set", "base", "core", "session",
+        "coordinates", "position", "level", "stage", "term", "module", "program", "reading", "star", "season",
+        "release", "version", "label", "tag", "stack", "object", "model", "field",
+    )
+)  # fmt: skip
+"""Words of many trades: they name something only where others speak of it, too."""
 _IS_NAMED: Final = 5
 """So much must the words of a noun say for it to name a thing."""
 _IS_HEAD: Final = 10
+_ALIKE: Final = 3
+"""A noun that has so many columns of a subject names such things."""
 _IS_CONTEXT: Final = 3
 _IS_PLAIN: Final = 5
 """So much must the words beside a noun say where it is one like ``result``."""
 _NO_WORDS: Final = frozenset[str]()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subject:
-    """One kind of thing."""
+    """One kind of thing; there is one object of each."""
 
     name: str
     known_by: frozenset[str]
@@ -106,38 +121,63 @@ def find_subject(
         None where nothing speaks for any.
     """
     index = _index(language if language == "zh" else "en")
-    things, others = Counter[str](), Counter[str]()
-    related: dict[str, tuple[str, ...]] = {}
     own = frozenset(word for each in noun.split("_") for word in (each, singular(each)))
     context = _context(index, domain, near - own, around - own)
-    for strength, word in _parts(noun):
-        for name, fields in index.by_noun.get(word, ()):
-            if fields is None and (strength >= _IS_HEAD or context[name] > 1):
-                things[name] = max(things[name], strength)
-            elif (
-                fields is not None
-                and strength > others[name]
-                and (context[name] or strength > _IS_HEAD or len(index.by_noun[word]) == 1)
-            ):
-                others[name], related[name] = strength, fields
-        if strength >= _IS_NAMED:
-            for name in index.by_word.get(word, ()):
-                if context[name] > 1 and name not in things:
-                    things[name] = _IS_NAMED
-    named = {name: max(things[name], others[name]) for name in {*things, *others}}
-    scores = {name: named.get(name, 0) + context[name] for name in {*named, *context}}
+    named = _named(index, noun, context)
+    scores = {
+        name: (named[name].strength if name in named else 0) + context[name]
+        for name in {*named, *context}
+    }
     if not scores:
         return None
-    best = max(sorted(scores), key=lambda name: (scores[name], named.get(name, 0)))
-    subject = index.subjects[best]
-    if things[best] >= _IS_NAMED and things[best] >= others[best]:
-        return Found(subject, True, subject.fields)
-    if others[best] >= _IS_NAMED:
-        return Found(subject, False, related[best])
-    is_plain = not noun or singular(noun.rpartition("_")[2]) in _WEAK
+    best = max(sorted(scores), key=lambda name: (scores[name], name in named))
+    subject, match = index.subjects[best], named.get(best)
+    if match is not None and match.strength >= _IS_NAMED:
+        is_like = len({*match.fields} & {*subject.columns}) >= _ALIKE
+        return Found(subject, match.is_thing or is_like, match.fields)
+    is_plain = not noun or singular(noun.rpartition("_")[2]) in _PLAIN
     if is_plain and context[best] >= _IS_PLAIN:
         return Found(subject, True, subject.fields)
     return Found(subject, False, ()) if scores[best] >= _IS_CONTEXT else None
+
+
+def is_subject(noun: str, language: str | None = None) -> bool:
+    """Say whether a single word, in the singular, is one that subjects are found by."""
+    return noun in _index(language if language == "zh" else "en").by_noun
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """How a noun names a subject."""
+
+    strength: int
+    is_thing: bool
+    fields: tuple[str, ...]
+
+
+def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, _Match]:
+    """The subjects that the words of a noun name, each by the word that says most."""
+    found: dict[str, _Match] = {}
+    for strength, word in _parts(noun):
+        entries = index.by_noun.get(word, ())
+        is_alone = strength >= _IS_HEAD and word not in _AMBIGUOUS
+        for name, fields in entries:
+            is_thing = fields is None
+            is_enough = strength >= _IS_HEAD or context[name] > 1 if is_thing else is_alone
+            if is_enough or (fields is not None and context[name]):
+                own = index.subjects[name].fields if fields is None else fields
+                _keep(found, name, _Match(strength, is_thing, own))
+        for name in index.by_word.get(word, ()) if strength >= _IS_HEAD else ():
+            if context[name] > 1 and name not in found:
+                found[name] = _Match(_IS_NAMED, True, index.subjects[name].fields)
+    return found
+
+
+def _keep(found: dict[str, _Match], name: str, match: _Match) -> None:
+    """Keep the stronger of two matches, and of equal ones that of the thing itself."""
+    before = found.get(name)
+    if before is None or (match.strength, match.is_thing) > (before.strength, before.is_thing):
+        found[name] = match
 
 
 def _parts(noun: str) -> Iterator[tuple[int, str]]:

@@ -60,34 +60,41 @@ class _Answering:
             UnmetError: A member of an entity cannot be made.
         """
         parents = check_references(self._store, call)
+        spelled = self._spelled(call)
+        if spelled is not None:
+            return spelled
         reading = call.reading
-        if reading.verb in (Verb.GET, Verb.OTHER):
-            page = page_of(call, self._learned.promise(call.tool).form)
-            if page is not None:
-                return (
-                    Answer(page) if isinstance(page, dict) else Answer({"content": page}, text=page)
-                )
-        told = ran(call, self._store.wording, self._rng)
-        if told is not None:
-            return Answer(told)
         if reading.verb is Verb.OTHER:
             return self._outcome(call)
         collection = self._store.collection(reading.noun or "item")
-        if (
-            reading.verb is Verb.LIST
-            and not collection.noun.is_kept
-            and is_series(call, self._learned.promise(call.tool))
-        ):
-            return self._fact(call, collection)
         if reading.verb in (Verb.LIST, Verb.SEARCH):
+            is_fact = reading.verb is Verb.LIST and not collection.noun.is_kept
+            if is_fact and is_series(call, self._learned.promise(call.tool)):
+                return self._fact(call, collection)
             return self._listing.told(call, collection, parents)
-        if reading.verb is Verb.CREATE:
-            return self._create(call, collection)
-        if collection.noun.is_fact(reading):
+        if reading.verb is not Verb.CREATE and collection.noun.is_fact(reading):
             return self._fact(call, collection)
-        if reading.verb is Verb.GET:
-            return self._shown(call, collection, named_entities(self._store, collection, call))
-        return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
+        ways = {
+            Verb.GET: self._get,
+            Verb.CREATE: self._create,
+            Verb.UPDATE: self._update,
+            Verb.DELETE: self._delete,
+        }
+        return ways[reading.verb](call, collection)
+
+    def _spelled(self, call: Call) -> Answer | None:
+        """What a call tells itself: a query, a program, the address of a page."""
+        if call.reading.verb in (Verb.GET, Verb.OTHER):
+            page = page_of(call, self._learned.promise(call.tool).form)
+            if isinstance(page, str):
+                return Answer({"content": page}, text=page)
+            if page is not None:
+                return Answer(page)
+        told = ran(call, self._store.wording, self._rng)
+        return None if told is None else Answer(told)
+
+    def _get(self, call: Call, collection: Collection) -> Answer:
+        return self._shown(call, collection, named_entities(self._store, collection, call))
 
     def _outcome(self, call: Call) -> Answer:
         if call.own is not None and call.reading.noun is not None:

@@ -5,8 +5,9 @@ of one thing agree: its members are decided by what it is called, not by who ask
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json, json_fault
@@ -17,7 +18,7 @@ from servers.emulated.offline.fields import Field
 from servers.emulated.offline.finding import Call, not_found
 from servers.emulated.offline.learning import CREATED, Noun
 from servers.emulated.offline.outcomes import asked_of
-from servers.emulated.offline.promises import Promise
+from servers.emulated.offline.promises import Promise, said_of
 from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.series import chained, is_series, moments_of
 from servers.emulated.offline.store import Collection, Entity, Store
@@ -40,6 +41,8 @@ _CANDLE: Final = tuple(
 _CLEARING: Final = frozenset(("clear", "purge", "trash"))
 _STATES: Final = ("status", "state", "stage")
 _MANY: Final = frozenset(("news", "headlines", "search", "trending", "list", "hot", "top", "all"))
+_LISTING: Final = re.compile(r"\blists? (?:all|of)\b|列表")
+_READ: Final = 60
 _FEW: Final = (3, 5)
 _MAX_ROWS: Final = 100
 
@@ -64,6 +67,21 @@ def sum_of(call: Call) -> JsonObject | None:
     if json_fault(result) is not None:
         raise EntityRefusedError("The result is out of range")
     return {**call.arguments, "result": result}
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing:
+    """One thing of which something is told."""
+
+    rng: RandomStream
+    """Decide its members."""
+    asked: JsonObject
+    """What it was asked for by."""
+    turn: int | None = None
+    """Its place among its like."""
+    portrait: Portrait | None = None
+    is_candle: bool = False
+    """Its prices within a time are told, and nothing else."""
 
 
 class Facts:
@@ -96,11 +114,10 @@ class Facts:
         number = place.at("number").between(*_FEW)
         asked = asked_of(call.reading, call.arguments)
         start = place.at("row").below(64)
-        rows = [
-            self._members(call, collection, promise, place.at(at), asked, start + at)
+        return [
+            self._members(call, collection, promise, _Thing(place.at(at), asked, start + at))
             for at in range(min(limit or number, max(number, _FEW[1]), _MAX_ROWS))
         ]
-        return rows
 
     def _series(self, call: Call, collection: Collection, promise: Promise) -> JsonObject:
         """One row for each time that is asked for, each near the one before."""
@@ -117,9 +134,8 @@ class Facts:
                 if portrait
                 else None
             )
-            row = self._members(
-                call, collection, promise, place.at(at), {}, None, portrait=day, is_candle=is_candle
-            )
+            thing = _Thing(place.at(at), {}, None, day, is_candle)
+            row = self._members(call, collection, promise, thing)
             kept = {k: v for k, v in row.items() if k not in own and not _is_time(k)}
             rows.append({name: moment, **kept})
         chained(rows)
@@ -135,7 +151,8 @@ class Facts:
         if address in collection.gone:
             raise not_found(noun.name, next(iter(asked.values()), noun.name))
         entity = collection.entities.get(address)
-        told = self._members(call, collection, promise, self._place(call, collection), asked, None)
+        thing = _Thing(self._place(call, collection), asked)
+        told = self._members(call, collection, promise, thing)
         return {**asked, **told, **asked, **(entity.given if entity else {})}
 
     def _place(self, call: Call, collection: Collection) -> RandomStream:
@@ -151,25 +168,16 @@ class Facts:
         return self._rng.at("fact", noun.name, written_arguments(asked))
 
     def _members(
-        self,
-        call: Call,
-        collection: Collection,
-        promise: Promise,
-        rng: RandomStream,
-        asked: JsonObject,
-        turn: int | None,
-        portrait: Portrait | None = None,
-        is_candle: bool = False,
+        self, call: Call, collection: Collection, promise: Promise, thing: "_Thing"
     ) -> JsonObject:
         noun = collection.noun
         units = {p.name: call.arguments.get(p.name) for p in call.reading.parameters}
-        known = {**{k: v for k, v in units.items() if isinstance(v, str)}, **asked}
-        portrait = portrait or self._store.portrait(noun, rng, known, turn)
-        drawn = Entity(
-            identity=None, rng=rng, born=self._store.clock.start, given={}, portrait=portrait
-        )
+        known = {**{k: v for k, v in units.items() if isinstance(v, str)}, **thing.asked}
+        portrait = thing.portrait or self._store.portrait(noun, thing.rng, known, thing.turn)
+        born = self._store.clock.start
+        drawn = Entity(identity=None, rng=thing.rng, born=born, given={}, portrait=portrait)
         told: JsonObject = {}
-        fields = _CANDLE if is_candle else _fields(noun, promise)
+        fields = _CANDLE if thing.is_candle else _fields(noun, promise)
         for each in fields:
             if each.root or each.key not in CREATED:
                 members = self._store.member(collection, drawn, each)
@@ -203,7 +211,8 @@ class Facts:
 def gives_many(call: Call) -> bool:
     """Say whether a tool gives several things though its noun is not counted, such as news."""
     words = words_of(call.tool.name)
-    return not _MANY.isdisjoint(words) and call.own is None
+    is_said = _LISTING.search(said_of(call.tool)[:_READ]) is not None
+    return (is_said or not _MANY.isdisjoint(words)) and call.own is None
 
 
 def _fields(noun: Noun, promise: Promise) -> tuple[Field, ...]:

@@ -5,6 +5,7 @@ import io
 import struct
 import zlib
 from base64 import b64encode
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import Final
 
@@ -41,27 +42,12 @@ def formed(form: Form | None, told: JsonObject, call: Call, rng: RandomStream) -
         call: What was asked.
         rng: Decide a picture.
     """
-    match form:
-        case Form.NUMBER:
-            return _number(told, call, rng)
-        case Form.FLAG:
-            return _flag(told)
-        case Form.URL | Form.PATH:
-            return _text_of(told, "url" if form is Form.URL else "path")
-        case Form.LIST:
-            rows = _rows(told)
-            return told if rows is None else rows
-        case Form.CSV:
-            return _csv(_rows(told) or [told])
-        case Form.MARKDOWN | Form.TEXT:
-            return _lines(told, is_markdown=form is Form.MARKDOWN)
-        case Form.HTML:
-            return _html(told)
-        case Form.IMAGE:
-            picture = b64encode(_png(rng)).decode()
-            return {"type": "image", "mimeType": "image/png", "data": picture}
-        case _:
-            return told
+    if form is Form.IMAGE:
+        picture = b64encode(_png(rng)).decode()
+        return {"type": "image", "mimeType": "image/png", "data": picture}
+    if form is Form.NUMBER:
+        return _number(told, call, rng)
+    return _WRITERS[form](told) if form in _WRITERS else told
 
 
 def _rows(told: JsonObject) -> list[JsonValue] | None:
@@ -195,3 +181,16 @@ def _stored(data: bytes) -> bytes:
     """The data as one block that is not packed (RFC 1951, section 3.2.4)."""
     length = struct.pack("<HH", len(data), len(data) ^ 0xFFFF)
     return b"\x78\x01\x01" + length + data + struct.pack(">I", zlib.adler32(data))
+
+
+_WRITERS: Final[Mapping[Form | None, Callable[[JsonObject], JsonValue]]] = {
+    Form.FLAG: _flag,
+    Form.URL: lambda told: _text_of(told, "url"),
+    Form.PATH: lambda told: _text_of(told, "path"),
+    Form.LIST: lambda told: _rows(told) or told,
+    Form.CSV: lambda told: _csv(_rows(told) or [told]),
+    Form.MARKDOWN: lambda told: _lines(told, is_markdown=True),
+    Form.TEXT: lambda told: _lines(told, is_markdown=False),
+    Form.HTML: _html,
+}
+"""Forms that nothing but the answer decides."""

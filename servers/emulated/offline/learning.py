@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from astra_mcp.types import ToolSpec
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
-from astra_mcp.values.subjects import Found, find_subject
+from astra_mcp.values.subjects import Found, find_subject, is_subject
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
@@ -195,10 +195,13 @@ class Learned:
             return found
         for tool, _ in about[:_FEW]:
             told = words_of(said_of(tool)[:_READ_FOR_NOUN])[1:]
-            for word in sorted(told, key=lambda each: not is_plural(each)):
+            known = [each for each in told if is_subject(singular(each), language)]
+            for word in sorted(known, key=lambda each: not is_plural(each)):
                 better = find(singular(word))
                 if better is not None and better.is_thing:
                     return better
+        if any(reading.verb is Verb.SEARCH for _, reading in about):
+            return find_subject("web_page", language=language)
         keys = {p.key for _, reading in about for p in reading.parameters}
         if found is not None and not keys.isdisjoint(found.subject.known_by):
             return replace(found, is_thing=True, fields=found.subject.fields)
@@ -305,9 +308,9 @@ _WAYS: Final = (
 _UNDATED: Final = frozenset(
     (
         "stock", "coin", "pool", "currency", "indicator", "weather", "city", "country", "airport", "train",
-        "ip", "quake", "vehicle", "energy", "movie", "song", "book", "game", "pokemon", "recipe", "team", "news",
-        "video", "quote", "paper", "gene", "compound", "drug", "animal", "space", "attraction", "hotel",
-        "restaurant", "web", "post", "mail", "message", "commit", "package", "component", "vulnerability",
+        "ip", "quake", "vehicle", "energy", "movie", "song", "book", "game", "pokemon", "recipe", "team",
+        "news", "video", "quote", "paper", "gene", "compound", "drug", "animal", "space", "attraction",
+        "hotel",        "restaurant", "web", "post", "mail", "message", "commit", "package", "component", "vulnerability",
         "function", "process", "law", "model", "device", "chain", "build", "setting",
     )
 )  # fmt: skip

@@ -23,7 +23,7 @@ __all__ = ["asked_of", "is_act", "outcome", "refuse_unknowable"]
 
 _MAX_ECHOED: Final = 200
 _MAX_SUMMARY: Final = 2
-_SENTENCES: Final = re.compile(r"(?<=[.!?。！？])\s*")
+_SENTENCES: Final = re.compile(r"(?<=[.!?。\uff01\uff1f])\s*")
 _TEXTS: Final = frozenset(
     (
         "text",
@@ -45,8 +45,9 @@ _KINDS: Final[Mapping[str, str]] = {
         "sent": "send notify share invite forward reply broadcast submit message",
         "act": "click press type scroll wait hover drag play connect disconnect install restart reset refresh"
         " sync login logout authenticate subscribe unsubscribe follow unfollow like merge push pull checkout"
-        " navigate go goto open close stop start pause resume launch run execute trigger invoke deploy publish"
-        " set switch select fill focus tap swipe clear move resize rotate turn enable disable mount unmount"
+        " navigate go goto open close stop start pause resume launch run execute trigger invoke deploy"
+        " publish set switch select"
+        " fill focus tap swipe clear move resize rotate turn enable disable mount unmount"
         " initialize init configure register unregister clone fork swap stake claim mint burn transfer buy"
         " sell upload import ingest index copy paste undo redo save join leave mute kick ban block approve"
         " reject cancel archive restore add remove delete create make put post apply format organize activate"
@@ -65,11 +66,15 @@ _TELLING: Final = frozenset(
     )
 )  # fmt: skip
 """A name that ends so tells something, whatever it begins with."""
-_CHECKED: Final = {
-    "availability": "available", "available": "available", "exists": "exists", "exist": "exists",
-    "connection": "connected", "health": "healthy", "deprecated": "deprecated", "open": "open",
-    "installed": "installed", "auth": "authenticated", "authentication": "authenticated", "update": "up_to_date",
-    "updates": "up_to_date", "compatibility": "compatible", "permission": "allowed", "permissions": "allowed",
+_CHECKED: Final[Mapping[str, str]] = {
+    word: told
+    for told, words in {
+        "available": "availability available", "exists": "exists exist", "connected": "connection",
+        "healthy": "health", "deprecated": "deprecated", "open": "open", "installed": "installed",
+        "authenticated": "auth authentication", "up_to_date": "update updates",
+        "compatible": "compatibility", "allowed": "permission permissions",
+    }.items()
+    for word in words.split()
 }  # fmt: skip
 """What a check tells, by the words of its name."""
 _RUN: Final = frozenset(("run", "perform", "execute", "conduct", "process"))
@@ -87,7 +92,8 @@ _TOLD_OF_RUNS: Final = frozenset(
     )
 )
 _UNKNOWABLE: Final[Mapping[str, str]] = {
-    "translate": "Translation", "paraphrase": "Paraphrasing", "rewrite": "Rewriting", "transcribe": "Transcription",
+    "translate": "Translation", "paraphrase": "Paraphrasing", "rewrite": "Rewriting",
+    "transcribe": "Transcription",
 }  # fmt: skip
 _ASKING: Final = frozenset(("ask", "chat", "think", "completion", "llm", "consult", "answer"))
 _MODELS: Final = frozenset(
@@ -98,17 +104,54 @@ _MADE: Final = frozenset(
 )
 _READ: Final = 200
 _PROMPTS: Final = frozenset(("prompt", "question", "message", "messages", "user_prompt"))
-_IRREGULAR: Final = {
-    "send": "sent", "set": "set", "run": "ran", "take": "took", "write": "wrote", "put": "put", "go": "went",
-    "make": "made", "build": "built", "buy": "bought", "sell": "sold", "begin": "began", "read": "read",
-    "find": "found", "get": "got", "leave": "left", "shut": "shut", "do": "did", "undo": "undid",
-    "redo": "redid", "mint": "minted", "ban": "banned", "stop": "stopped", "drag": "dragged", "tap": "tapped",
-    "swap": "swapped", "submit": "submitted", "scroll": "scrolled", "reset": "reset", "goto": "went to",
-    "init": "initialized", "transfer": "transferred", "plan": "planned", "upset": "upset", "rebuild": "rebuilt",
-    "finish": "finished", "cancel": "cancelled", "bid": "bid", "feed": "fed", "commit": "committed", "zip": "zipped", "type": "typed",
-    "login": "logged in", "logout": "logged out", "ping": "pinged", "sync": "synced", "print": "printed",
-    "backup": "backed up", "setup": "set up", "bulk": "processed",
-}  # fmt: skip
+_IRREGULAR: Final = dict(
+    pair.split(":")
+    for pair in [
+        "send:sent",
+        "set:set",
+        "run:ran",
+        "take:took",
+        "write:wrote",
+        "put:put",
+        "go:went",
+        "make:made",
+        "build:built",
+        "buy:bought",
+        "sell:sold",
+        "begin:began",
+        "read:read",
+        "find:found",
+        "get:got",
+        "leave:left",
+        "shut:shut",
+        "do:did",
+        "undo:undid",
+        "redo:redid",
+        "ban:banned",
+        "stop:stopped",
+        "drag:dragged",
+        "tap:tapped",
+        "swap:swapped",
+        "submit:submitted",
+        "reset:reset",
+        "bid:bid",
+        "init:initialized",
+        "transfer:transferred",
+        "plan:planned",
+        "rebuild:rebuilt",
+        "cancel:cancelled",
+        "feed:fed",
+        "commit:committed",
+        "zip:zipped",
+        "bulk:processed",
+    ]
+) | {
+    "goto": "went to",
+    "login": "logged in",
+    "logout": "logged out",
+    "backup": "backed up",
+    "setup": "set up",
+}
 _TARGETS: Final = (
     "url", "selector", "path", "file_path", "filename", "name", "title", "to", "recipient", "target", "key",
     "text", "symbol", "id", "command", "query", "app", "element", "device", "room", "value",
@@ -142,6 +185,8 @@ def is_act(call: Call, promise: Promise) -> bool:
     if promise.form is Form.NOTICE:
         return True
     words = words_of(call.tool.name)
+    if "to" in words and words[-1] in _MEDIA:
+        return True
     verb = _verb_of(call)
     told = words_of(said_of(call.tool)[:30])[:1]
     if promise.form in (Form.LIST, Form.NUMBER, Form.FLAG, Form.CSV, Form.MARKDOWN, Form.HTML):
@@ -195,7 +240,7 @@ def _summary(call: Call) -> str:
         if parameter.key in _TEXTS and isinstance(value, str) and value.strip():
             sentences = [part for part in _SENTENCES.split(value.strip()) if part]
             return " ".join(sentences[:_MAX_SUMMARY])
-    raise EntityRefusedError("The content to summarize is not available")
+    raise EntityRefusedError("The content is not available, try again later")
 
 
 def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
@@ -226,11 +271,17 @@ def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
 
 
 _MEDIA: Final[Mapping[str, str]] = {
-    "image": "png", "images": "png", "picture": "png", "logo": "png", "avatar": "png", "art": "png",
-    "meme": "png", "svg": "svg", "icon": "svg", "qr": "png", "chart": "png", "diagram": "svg", "video": "mp4", "animation": "mp4",
-    "audio": "mp3", "speech": "mp3", "voice": "mp3", "music": "mp3", "song": "mp3", "sound": "mp3", "podcast": "mp3",
-    "cloud": "png", "wordcloud": "png", "thumbnail": "png", "plot": "png", "graph": "png", "heatmap": "png",
-}  # fmt: skip
+    word: ending
+    for ending, words in {
+        "png": "image images picture logo avatar art meme qr chart cloud wordcloud thumbnail plot graph"
+        " heatmap",
+        "svg": "svg icon diagram",
+        "mp4": "video animation",
+        "mp3": "audio speech voice music song sound podcast",
+    }.items()
+    for word in words.split()
+}
+"""The ending of a file that holds what a word names."""
 _MAKING: Final = frozenset(
     (
         "generate",
@@ -284,11 +335,12 @@ def _file(call: Call, made: Callable[[str], JsonValue]) -> JsonObject:
     ending = ending or next((w for w in words if w in _ENDINGS), "png" if is_picture else usual)
     stem = "screenshot" if is_picture else "_".join(w for w in words if w not in _KINDS) or "export"
     return {
-        "path": wanted or f"/tmp/{stem}_{str(made('date')).replace('-', '')}.{ending}",
+        "path": wanted or f"{_FOLDER}/{stem}_{str(made('date')).replace('-', '')}.{ending}",
         "size": made("size"),
     }
 
 
+_FOLDER: Final = "/home/user/output"
 _FORMATS: Final = frozenset(("format", "output_format", "file_format", "type"))
 _ENDINGS: Final = frozenset(
     ("pdf", "csv", "png", "svg", "html", "json", "xlsx", "zip", "mp3", "mp4", "md")

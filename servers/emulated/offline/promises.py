@@ -1,6 +1,6 @@
 """What the description of a tool says that it gives: in which form, and with which members.
 
-Read off ``Returns: ...``, ``返回：...``, lists of members, JSON that is shown, and ``..., including a, b
+Read off ``Returns: ...``, its Chinese equal, lists of members, JSON that is shown, and ``..., including a, b
 and c``. A guess, and the same for the same words; knows nothing of what exists.
 """
 
@@ -61,62 +61,97 @@ _READ: Final = 4000
 _CLAUSE: Final = 900
 _MAX_MEMBERS: Final = 14
 _START: Final = re.compile(
-    r"(?:(?<=\n)|^|(?<=[.。;)\s]))(?::?[Rr]eturns?\s*[:：]|RETURNS?\s*[:：]|Returns\s+(?!\()|[Oo]utputs?\s*[:：]|返回(?:值|结果|数据)?\s*[:：]?"
-    r"|(?:tool|and|which|It|it)\s+returns\s+)\s*"
+    r"(?:(?<=\n)|^|(?<=[.\u3002;)\s]))"
+    r"(?::?[Rr]eturns?\s*[:\uff1a]|RETURNS?\s*[:\uff1a]|Returns\s+(?!\()|[Oo]utputs?\s*[:\uff1a]"
+    r"|返回(?:值|结果|数据)?\s*[:\uff1a]?|(?:tool|and|which|It|it)\s+returns\s+)\s*"
 )
 _END: Final = re.compile(
-    r"\n\s*(?:Args|Arguments|Parameters|Params|Raises|Examples?|Notes?|Errors?|Usage|PREREQUISITES|EXAMPLES|"
-    r"ERRORS|参数|示例)\b|(?:^|\s)(?:Args|Raises|Examples?|EXAMPLES|ERRORS|Use (?:this|when))\s*:?\s",
+    r"\n\s*(?:Args|Arguments|Parameters|Params|Raises|Examples?|Notes?|Errors?|Usage|PREREQUISITES|"
+    r"EXAMPLES|ERRORS|参数|示例)\b|(?:^|\s)(?:Args|Raises|Examples?|EXAMPLES|ERRORS|Use (?:this|when))\s*:?\s"
 )
+_A: Final = r"^(?:an?\s+|the\s+)?(?:\w+\s+)?"
 _FORMS: Final = tuple(
-    (form, re.compile(pattern, re.IGNORECASE))
-    for form, pattern in (
-        (Form.NOTICE, r"\b(?:confirm\w*|success (?:message|status|or)|status message|message "
-                      r"(?:indicating|confirming)|a message|acknowledg\w*|success/failure|whether the operation)\b|成功与否|操作结果"),
-        (Form.CSV, r"\bcsv\b"),
-        (Form.IMAGE, r"\bbase64\b|\bimage (?:data|content|bytes)\b|\bpng (?:image|data)\b|^(?:an?|the)\s+image\b"),
-        (Form.HTML, r"\bhtml (?:page|string|content|document)\b|\bas html\b"),
-        (Form.MARKDOWN, r"\bmarkdown\b"),
-        (Form.RECORD, r"\bjson\b|^(?:an?\s+)?(?:dict|object|map)\b"),
-        (Form.LIST, r"^(?:an?\s+|the\s+)?(?:\w+\s+){0,2}?(?:list|array|collection)\b(?:\s+of|\[|<|\s*:|\s)|^(?:list|array|sequence)\b|列表$|数组"),
-        (Form.FLAG, r"^(?:an?\s+)?bool(?:ean)?\b|^true\b|^whether\b|\btrue if\b"),
-        (Form.NUMBER, r"^(?:an?\s+|the\s+)?(?:\w+\s+)?(?:int(?:eger)?|float|number|count|amount|sum|total|average|percentage)\b"
-                      r"(?!\w)(?:\s+(?:of|representing)\b|\s*[:.]|\s*$)"),
-        (Form.URL, r"^(?:an?\s+|the\s+)?(?:\w+\s+)?(?:url|link)\b"),
-        (Form.PATH, r"^(?:an?\s+|the\s+)?(?:\w+\s+)?(?:file ?path|path)\b"),
-        (Form.TEXT, r"\b(?:formatted|human-readable|plain) (?:\w+ )?(?:text|string|output|details|list|results?|information)\b"
-                    r"|^(?:an?\s+|the\s+)?(?:\w+\s+)?(?:str|string|text)\b|\bformatted\b"),
-        (Form.RECORD, r"\b(?:dictionary|dict|object|details|information|data)\b|对象|字典"),
+    (form, re.compile("|".join(patterns), re.IGNORECASE))
+    for form, patterns in (
+        (
+            Form.NOTICE,
+            (
+                r"\b(?:confirm\w*|success (?:message|status|or)|status message|a message|acknowledg\w*)\b",
+                r"\bmessage (?:indicating|confirming)\b|\bsuccess/failure\b|\bwhether the operation\b",
+                r"成功与否|操作结果",
+            ),
+        ),
+        (Form.CSV, (r"\bcsv\b",)),
+        (
+            Form.IMAGE,
+            (
+                r"\bbase64\b|\bimage (?:data|content|bytes)\b",
+                r"\bpng (?:image|data)\b|^(?:an?|the)\s+image\b",
+            ),
+        ),
+        (Form.HTML, (r"\bhtml (?:page|string|content|document)\b|\bas html\b",)),
+        (Form.MARKDOWN, (r"\bmarkdown\b",)),
+        (Form.RECORD, (r"\bjson\b|^(?:an?\s+)?(?:dict|object|map)\b",)),
+        (
+            Form.LIST,
+            (
+                r"^(?:an?\s+|the\s+)?(?:\w+\s+){0,2}?(?:list|array|collection)\b(?:\s+of|\[|<|\s*:|\s)",
+                r"^(?:list|array|sequence)\b|列表$|数组",
+            ),
+        ),
+        (Form.FLAG, (r"^(?:an?\s+)?bool(?:ean)?\b|^true\b|^whether\b|\btrue if\b",)),
+        (
+            Form.NUMBER,
+            (
+                _A + r"(?:int(?:eger)?|float|number|count|amount|sum|total|average|percentage)\b"
+                r"(?:\s+(?:of|representing)\b|\s*[:.]|\s*$)",
+            ),
+        ),
+        (Form.URL, (_A + r"(?:url|link)\b",)),
+        (Form.PATH, (_A + r"(?:file ?path|path)\b",)),
+        (
+            Form.TEXT,
+            (
+                r"\b(?:human-readable|plain) (?:\w+ )?(?:text|string|output|list|results?|information)\b",
+                _A + r"(?:str|string|text)\b|\bformatted\b",
+            ),
+        ),
+        (Form.RECORD, (r"\b(?:dictionary|dict|object|details|information|data)\b|对象|字典",)),
     )
-)  # fmt: skip
+)
 _HEAD: Final = 90
 _TYPED: Final = re.compile(
-    r"(?<![A-Za-z_0-9])([A-Za-z_]\w{1,40})\s+(String|Integer|Int|Number|Float|Double|Boolean|Bool|Long)\b\s*([^A-Za-z]{0,60})"
+    r"(?<![A-Za-z_0-9])([A-Za-z_]\w{1,40})\s+"
+    r"(String|Integer|Int|Number|Float|Double|Boolean|Bool|Long)\b\s*([^A-Za-z]{0,60})"
 )
 _TYPES: Final = {
     "string": "string", "integer": "integer", "int": "integer", "long": "integer", "number": "number",
     "float": "number", "double": "number", "boolean": "boolean", "bool": "boolean",
 }  # fmt: skip
 _BULLET: Final = re.compile(
-    r"(?m)(?:^|\s)[-*•]\s+[`\"'*]*([A-Za-z][\w ./'-]{1,60}?)[`\"'*]*\s*(?:\([^)\n]*\))?\s*(?=[:：\n]|\s[-–]\s|\s[-*•]\s|$)"
+    r"(?m)(?:^|\s)[-*•]\s+[`\"'*]*([A-Za-z][\w ./'-]{1,60}?)[`\"'*]*\s*(?:\([^)\n]*\))?\s*"
+    r"(?=[:\uff1a\n]|\s[-\u2013]\s|\s[-*•]\s|$)"
 )
 _KEYED: Final = re.compile(r"[\"'`](\w{2,40})[\"'`]\s*:")
 _PROSE: Final = re.compile(
-    r"\b(?:includ(?:ing|es?)|containing|contains|such as|consisting of|with(?: their| its)?|like)\b:?\s+([^.\n()]{3,240})",
+    r"\b(?:includ(?:ing|es?)|containing|contains|such as|consisting of|with(?: their| its)?|like)\b:?\s+"
+    r"([^.\n()]{3,240})",
     re.IGNORECASE,
 )
 _AFTER_COLON: Final = re.compile(r"^[^.:\n]{3,60}:\s*([^.\n]{5,240})")
-_SAID_IN_CHINESE: Final = (
-    ("电话", "phone"), ("邮箱", "email"), ("网址", "url"), ("网站", "url"), ("域名", "domain"), ("链接", "url"),
-    ("日期", "date"), ("时间", "datetime"), ("比例", "percent"), ("百分比", "percent"), ("股份", "percent"),
-    ("金额", "amount"), ("出资", "amount"), ("资本", "amount"), ("价格", "price"), ("数量", "count"),
-    ("总数", "total"), ("人数", "count"), ("类型", "category"), ("地址", "address"), ("状态", "status"),
-    ("法人", "person"), ("法定代表", "person"), ("受益人", "person"), ("实控人", "person"), ("姓名", "person"),
-    ("职位", "position"), ("股东", "company"), ("企业", "company"), ("公司", "company"), ("省", "region"),
-    ("城市", "city"), ("标题", "title"), ("编号", "code"), ("代码", "code"), ("号", "code"), ("id", "id"),
-)  # fmt: skip
+_SAID_IN_CHINESE: Final = {
+    word: meaning
+    for meaning, words in {
+        "phone": "电话", "email": "邮箱", "url": "网址 网站 链接", "domain": "域名", "date": "日期",
+        "datetime": "时间", "percent": "比例 百分比 股份", "amount": "金额 出资 资本", "price": "价格",
+        "count": "数量 人数", "total": "总数", "category": "类型", "address": "地址", "status": "状态",
+        "person": "法人 法定代表 受益人 实控人 姓名", "position": "职位", "company": "股东 企业 公司",
+        "region": "省", "city": "城市", "title": "标题", "code": "编号 代码 号",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
 """What members hold whose names say less than the words that explain them."""
-_CODES: Final = re.compile(r"(?<!\d)(\d)\s*[-:：]?\s*(?=[^\d\s,，、.;%])")
+_CODES: Final = re.compile(r"(?<!\d)(\d)\s*[-:\uff1a]?\s*(?=[^\d\s,\uff0c、.;%])")
 _LEADING: Final = frozenset(
     (
         "the", "a", "an", "its", "their", "all", "current", "basic", "detailed", "any", "each", "full",
@@ -126,8 +161,9 @@ _LEADING: Final = frozenset(
 _EMPTY: Final = frozenset(
     (
         "more", "etc", "others", "details", "metadata", "information", "info", "data", "context", "options",
-        "statistics", "results", "id", "error", "errors", "filters", "example", "parameters", "support", "query",
-        "success", "args", "note", "type", "returns", "object", "item", "filtering", "pagination", "like",
+        "statistics", "results", "id", "error", "errors", "filters", "example", "parameters", "support",
+        "query", "success", "args", "note", "type", "returns", "object", "item", "filtering", "pagination",
+        "like",
     )
 )  # fmt: skip
 _MAX_WORDS: Final = 3
@@ -194,7 +230,7 @@ def _explained(name: str, said: str) -> str:
     key = key_of(name)
     if _is_known(key):
         return key
-    found = (meaning for word, meaning in _SAID_IN_CHINESE if word in said)
+    found = (meaning for word, meaning in _SAID_IN_CHINESE.items() if word in said)
     return next(found, key)
 
 

@@ -151,7 +151,9 @@ class Listing:
             return {**about, **urls, **scope, noun.display: title}
 
         place: JsonObject = {"query": query.casefold(), **scope}
-        self._store.populate(collection, place, (_FOUND[0], min(_FOUND[1], len(order))), given)
+        self._store.populate(
+            collection, place, (min(_FOUND[0], len(order)), min(_FOUND[1], len(order))), given
+        )
 
     def _know(self, collection: Collection, rows: list[Row]) -> None:
         """Let things exist that the tables have, under the names of the noun's own fields."""

@@ -46,7 +46,8 @@ _UNITS: Final = {
     "m": timedelta(minutes=1), "min": timedelta(minutes=1), "minute": timedelta(minutes=1),
     "h": timedelta(hours=1), "hour": timedelta(hours=1), "hourly": timedelta(hours=1),
     "d": timedelta(days=1), "day": timedelta(days=1), "daily": timedelta(days=1),
-    "w": timedelta(weeks=1), "week": timedelta(weeks=1), "weekly": timedelta(weeks=1), "wk": timedelta(weeks=1),
+    "w": timedelta(weeks=1), "week": timedelta(weeks=1), "weekly": timedelta(weeks=1),
+    "wk": timedelta(weeks=1),
     "mo": timedelta(days=30), "month": timedelta(days=30), "monthly": timedelta(days=30),
 }  # fmt: skip
 _STEP: Final = re.compile(r"^(\d*)\s*([a-z]+?)s?$", re.IGNORECASE)

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
-from astra_mcp.values.making import Making, ValueContext
+from astra_mcp.values.making import Making, ValueContext, named_value
 from astra_mcp.values.nouns import is_plural, key_of
 from astra_mcp.values.portraits import Portrait, portrait_of
 from astra_mcp.values.random_stream import RandomStream
@@ -342,15 +342,30 @@ class Store:
             yield from self._time(each, entity.born)
         elif each.key in UPDATED:
             yield from self._time(each, entity.changed or entity.born)
+        elif not each.schema and not entity.is_sparse and entity.portrait is not None:
+            yield from self._portrayed(collection.noun, entity, each, entity.portrait)
         elif self._is_left_out(collection.noun, entity, each):
             return
         elif not entity.is_sparse or each.is_declared or each.key in OF_NEW:
-            try:
-                is_who = self.wording.is_of_person(collection.noun.name, each.key)
-                place = entity.rng.at("who" if is_who else each.name)
-                yield self._drawn(collection.noun, each, place, entity.portrait)
-            except UnmetError:
-                return
+            yield from self._made(collection.noun, entity, each)
+
+    def _portrayed(
+        self, noun: Noun, entity: Entity, each: Field, portrait: Portrait
+    ) -> Iterator[JsonValue]:
+        """A member of which only the name is known: as the portrait has it, or as its like are."""
+        for value in portrait.member(each.key):
+            yield value
+            return
+        if not self._is_left_out(noun, entity, each):
+            yield from self._made(noun, entity, each)
+
+    def _made(self, noun: Noun, entity: Entity, each: Field) -> Iterator[JsonValue]:
+        try:
+            is_who = self.wording.is_of_person(noun.name, each.key)
+            place = entity.rng.at("who" if is_who else each.name)
+            yield self._drawn(noun, each, place, entity.portrait)
+        except UnmetError:
+            return
 
     def _is_left_out(self, noun: Noun, entity: Entity, each: Field) -> bool:
         """A thing that a call made refers to nothing that was not given; what nobody can know is not told."""
@@ -361,16 +376,13 @@ class Store:
     def _is_unknown(self, noun: Noun, entity: Entity, each: Field) -> bool:
         """Say whether nothing is known that a member could hold, so that it is left out."""
         portrait, key = entity.portrait, each.key
-        schema: Any = each.schema
-        if isinstance(schema, dict) and not _is_free_text(cast("dict[str, Any]", schema)):
-            return False
-        if each.name in each.root.get("required", ()):
+        schema = cast("dict[str, Any]", each.schema) if isinstance(each.schema, dict) else {}
+        if not _is_free_text(schema) or each.name in each.root.get("required", ()):
             return False
         if portrait is not None and portrait.lacks(key):
             return True
-        if key == noun.display or (
-            portrait is not None and any(True for _ in portrait.member(key))
-        ):
+        is_told = schema and portrait is not None and any(True for _ in portrait.member(key))
+        if is_told or key == noun.display:
             return False
         meaning, name = meaning_of(key)
         if meaning is Meaning.UNKNOWN:
@@ -393,6 +405,8 @@ class Store:
             others = self.collection(each.reference).first
             if others:
                 return rng.choose(others)
+        if not each.schema:
+            return named_value(each.key, noun.name, rng, self.wording, portrait)
         making = Making(each.root, self.wording)
         spot = ValueContext(rng=rng, key=each.key, noun=noun.name, depth=1, portrait=portrait)
         return making.value(each.schema, spot)
