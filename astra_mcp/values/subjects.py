@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
@@ -125,12 +125,13 @@ def find_subject(
     context = _context(index, domain, near - own, around - own)
     named = _named(index, noun, context)
     scores = {
-        name: (named[name].strength if name in named else 0) + context[name]
+        name: (named[name].weight if name in named else 0) + context[name]
         for name in {*named, *context}
     }
     if not scores:
         return None
-    best = max(sorted(scores), key=lambda name: (scores[name], name in named))
+    things = {name for name, each in named.items() if each.is_thing}
+    best = max(sorted(scores), key=lambda name: (scores[name], name in things, name in named))
     subject, match = index.subjects[best], named.get(best)
     if match is not None and match.strength >= _IS_NAMED:
         is_like = len({*match.fields} & {*subject.columns}) >= _ALIKE
@@ -153,6 +154,13 @@ class _Match:
     strength: int
     is_thing: bool
     fields: tuple[str, ...]
+    num_more: int = 0
+    """How many other words of the noun name it, too."""
+
+    @property
+    def weight(self) -> int:
+        """How much it says for the subject; the thing itself more than what has to do with it."""
+        return self.strength + self.num_more + self.is_thing
 
 
 def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, _Match]:
@@ -163,7 +171,8 @@ def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, 
         is_alone = strength >= _IS_HEAD and word not in _AMBIGUOUS
         for name, fields in entries:
             is_thing = fields is None
-            is_enough = strength >= _IS_HEAD or context[name] > 1 if is_thing else is_alone
+            is_beside = context[name] > 1 or name in found
+            is_enough = strength >= _IS_HEAD or is_beside if is_thing else is_alone
             if is_enough or (fields is not None and context[name]):
                 own = index.subjects[name].fields if fields is None else fields
                 _keep(found, name, _Match(strength, is_thing, own))
@@ -176,8 +185,11 @@ def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, 
 def _keep(found: dict[str, _Match], name: str, match: _Match) -> None:
     """Keep the stronger of two matches, and of equal ones that of the thing itself."""
     before = found.get(name)
-    if before is None or (match.strength, match.is_thing) > (before.strength, before.is_thing):
+    if before is None:
         found[name] = match
+        return
+    is_better = (match.strength, match.is_thing) > (before.strength, before.is_thing)
+    found[name] = replace(match if is_better else before, num_more=before.num_more + 1)
 
 
 def _parts(noun: str) -> Iterator[tuple[int, str]]:
@@ -187,9 +199,14 @@ def _parts(noun: str) -> Iterator[tuple[int, str]]:
     head = words[:cut]
     for start in range(max(len(head) - 3, 0), len(head) - 1):
         yield 12, singular("_".join(head[start:]))
-    for at, word in enumerate(reversed(head)):
+    is_head = True
+    for word in reversed(head):
         one = singular(word)
-        yield 2 if one in _WEAK else (10 if at == 0 else 6), one
+        if one in _WEAK:
+            yield 2, one
+        else:
+            yield _IS_HEAD if is_head else 6, one
+            is_head = False
     for word in words[cut:]:
         yield 1, singular(word)
 

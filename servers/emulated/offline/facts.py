@@ -159,13 +159,8 @@ class Facts:
         """The dice of what is asked for, by what it is called where the subject knows such things."""
         noun = collection.noun
         asked = asked_of(call.reading, call.arguments)
-        subject = noun.found.subject if noun.found is not None else None
-        if subject is not None:
-            for parameter in call.fields():
-                value = call.arguments[parameter.name]
-                if parameter.key in subject.known_by and isinstance(value, str | int):
-                    return self._rng.at("thing", subject.name, str(value).casefold())
-        return self._rng.at("fact", noun.name, written_arguments(asked))
+        place = self._rng.at("fact", noun.name, written_arguments(asked))
+        return self._store.dice(noun, asked) or place
 
     def _members(
         self, call: Call, collection: Collection, promise: Promise, thing: "_Thing"

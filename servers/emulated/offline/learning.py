@@ -310,8 +310,8 @@ _UNDATED: Final = frozenset(
         "stock", "coin", "pool", "currency", "indicator", "weather", "city", "country", "airport", "train",
         "ip", "quake", "vehicle", "energy", "movie", "song", "book", "game", "pokemon", "recipe", "team",
         "news", "video", "quote", "paper", "gene", "compound", "drug", "animal", "space", "attraction",
-        "hotel",        "restaurant", "web", "post", "mail", "message", "commit", "package", "component", "vulnerability",
-        "function", "process", "law", "model", "device", "chain", "build", "setting",
+        "hotel", "restaurant", "web", "post", "mail", "message", "commit", "package", "component",
+        "vulnerability", "function", "process", "law", "model", "device", "chain", "build", "setting",
     )
 )  # fmt: skip
 """Subjects whose things nobody made in the server, or that have a time of their own."""

@@ -138,6 +138,7 @@ _PROSE: Final = re.compile(
     r"([^.\n()]{3,240})",
     re.IGNORECASE,
 )
+_BARE: Final = re.compile(r"^([^.:\n()]{5,240}(?:,| and )[^.\n()]{3,80})")
 _AFTER_COLON: Final = re.compile(r"^[^.:\n]{3,60}:\s*([^.\n]{5,240})")
 _SAID_IN_CHINESE: Final = {
     word: meaning
@@ -235,7 +236,7 @@ def _explained(name: str, said: str) -> str:
 
 
 def _prose(text: str) -> Iterator[PromisedMember]:
-    for match in (*_PROSE.finditer(text), *_AFTER_COLON.finditer(text)):
+    for match in (*_PROSE.finditer(text), *_AFTER_COLON.finditer(text), *_BARE.finditer(text)):
         named = [piece for piece in _pieces(match.group(1)) if _is_known(piece.key)]
         if len(named) > 1:  # one alone is more often a way than a member
             yield from named
@@ -253,7 +254,8 @@ def _pieces(text: str) -> Iterator[PromisedMember]:
             continue
         key = singular("_".join(words))
         if key.isidentifier() and len(key) > 1:
-            key = f"{key}s" if key in ("tag", "author", "label", "ingredient") else key
+            is_many = words[-1] in ("tags", "authors", "labels", "ingredients")
+            key = f"{key}s" if is_many else key
             yield PromisedMember(key, key, is_certain=False)
 
 

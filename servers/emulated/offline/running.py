@@ -67,6 +67,10 @@ _PAGES: Final = frozenset(
     ("url", "page", "txt", "text", "html", "markdown", "json", "website", "web", "webpage", "content", "site",
      "scrape", "fetch", "extract", "crawl", "article", "readable")
 )  # fmt: skip
+_TELLING: Final = frozenset(
+    ("summarize", "summarise", "summary", "translate", "ask", "analyze", "analyse")
+)
+"""What a page says, and not the page itself, is asked for."""
 _URLS: Final = ("url", "link", "website", "page_url", "urls", "uri", "webpage_url", "target_url")
 _FEW: Final = (2, 4)
 _MAX_ROWS: Final = 50
@@ -145,7 +149,12 @@ def page_of(call: Call, form: Form | None) -> JsonObject | str | None:
     given = {key_of(name): value for name, value in call.arguments.items()}
     address = next((given[key] for key in _URLS if given.get(key)), None)
     address = address[0] if isinstance(address, list) and address else address
-    if not isinstance(address, str) or _FETCHING.isdisjoint(words) or _PAGES.isdisjoint(words):
+    if (
+        not isinstance(address, str)
+        or words & _TELLING
+        or _FETCHING.isdisjoint(words)
+        or _PAGES.isdisjoint(words)
+    ):
         return None
     parts = urlsplit(address if "//" in address else f"https://{address}")
     steps = [*filter(None, unquote(parts.path).split("/"))]

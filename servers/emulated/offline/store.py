@@ -6,7 +6,7 @@ is shown, and is the same each time.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
@@ -224,7 +224,7 @@ class Store:
         rng = self._rng.at("named", collection.noun.name, known)
         noun = collection.noun
         named = given if identity is None else {**given, noun.identity.key: identity}
-        portrait = self.portrait(noun, rng, named, None)
+        portrait = self.portrait(noun, self.dice(noun, named) or rng, named, None)
         return Entity(
             identity=self._identity(collection, rng, portrait) if identity is None else identity,
             rng=rng,
@@ -233,6 +233,24 @@ class Store:
             is_known=False,
             portrait=portrait,
         )
+
+    def dice(self, noun: Noun, asked: Mapping[str, JsonValue]) -> RandomStream | None:
+        """The dice of a thing by what it is called; the same for all tools that tell of it.
+
+        Args:
+            noun: Of the thing.
+            asked: What it is asked for by.
+
+        Returns:
+            None where nothing that is asked says which thing it is.
+        """
+        if noun.found is None:
+            return None
+        subject = noun.found.subject
+        for name, value in asked.items():
+            if key_of(name) in subject.known_by and isinstance(value, str | int):
+                return self._rng.at("thing", subject.name, str(value).casefold())
+        return None
 
     def portrait(
         self, noun: Noun, rng: RandomStream, asked: Mapping[str, JsonValue], turn: int | None
@@ -376,7 +394,7 @@ class Store:
     def _is_unknown(self, noun: Noun, entity: Entity, each: Field) -> bool:
         """Say whether nothing is known that a member could hold, so that it is left out."""
         portrait, key = entity.portrait, each.key
-        schema = cast("dict[str, Any]", each.schema) if isinstance(each.schema, dict) else {}
+        schema = as_schema(each.schema)
         if not _is_free_text(schema) or each.name in each.root.get("required", ()):
             return False
         if portrait is not None and portrait.lacks(key):
