@@ -186,7 +186,7 @@ class Wording:
     def sentence(self, rng: RandomStream, noun: str = "") -> str:
         """One sentence, on a thing of the noun where that is known."""
         portrait = self.portrait(noun, rng)
-        told = portrait and portrait.told()
+        told = (portrait and portrait.told()) or self._one_named(noun, rng)
         if told or not noun or not self._is_english or not noun.isascii():
             return told or self.one_of("sentences", rng)
         return f"Details of the {noun.replace('_', ' ')}."
@@ -259,11 +259,16 @@ class Wording:
                 return self.text(meaning, rng)
         return self._numbered(noun, rng) if head else self.phrase(rng)
 
+    def _one_named(self, noun: str, rng: RandomStream) -> str:
+        """One of the names that things of a noun have; empty where none are listed."""
+        names: str = self._words.get("names", {}).get(noun.rpartition("_")[2], "")
+        return rng.at("named").choose(names.split(", ")) if names else ""
+
     def _numbered(self, noun: str, rng: RandomStream) -> str:
         """What a thing is called of whose kind nothing is known."""
-        names = self._words.get("names", {}).get(noun.rpartition("_")[2])
-        if names:
-            return rng.at("named").choose(names.split(", "))
+        known = self._one_named(noun, rng)
+        if known:
+            return known
         if not self._is_english and noun.isascii():
             return f"项目{rng.at('of many').between(1, 90)}"
         return f"{noun.replace('_', ' ').capitalize()} {rng.at('of many').between(1, 90)}"

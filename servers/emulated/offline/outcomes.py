@@ -340,7 +340,7 @@ def _file(call: Call, made: Callable[[str], JsonValue]) -> JsonObject:
     }
 
 
-_FOLDER: Final = "/home/user/output"
+_FOLDER: Final = "/workspace/output"
 _FORMATS: Final = frozenset(("format", "output_format", "file_format", "type"))
 _ENDINGS: Final = frozenset(
     ("pdf", "csv", "png", "svg", "html", "json", "xlsx", "zip", "mp3", "mp4", "md")

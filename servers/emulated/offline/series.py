@@ -19,6 +19,7 @@ _SERIES: Final = frozenset(
         "timeseries", "series", "hourly", "daily", "aggregates",
     )
 )  # fmt: skip
+_VALUES: Final = frozenset(("price", "prices", "rate", "rates", "weather", "volume", "temperature"))
 _AHEAD: Final = frozenset(("forecast", "forecasts", "nowcast", "upcoming"))
 _STARTS: Final = frozenset(
     (
@@ -62,7 +63,8 @@ def is_series(call: Call, promise: Promise) -> bool:
     keys = {p.key for p in call.reading.parameters}
     is_ranged = not keys.isdisjoint(_STARTS) and not keys.isdisjoint(_ENDS)
     words = words_of(call.tool.name)
-    return not _SERIES.isdisjoint(words) or (is_ranged and promise.form is Form.LIST)
+    is_told = promise.form is Form.LIST or not _VALUES.isdisjoint(words)
+    return not _SERIES.isdisjoint(words) or (is_ranged and is_told)
 
 
 def moments_of(call: Call, now: int) -> tuple[str, list[str]]:
