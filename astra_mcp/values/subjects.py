@@ -7,7 +7,7 @@ A *subject* is a kind of thing that tools are about, such as shares, flights or 
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.vocabulary import Numbers
 
-__all__ = ["Found", "Row", "Subject", "find_subject", "is_subject"]
+__all__ = ["Found", "Row", "Subject", "find_subject", "is_subject", "telling_words"]
 
 Row = Mapping[str, JsonValue]
 """One real thing: its members by their names in normal form."""
@@ -145,6 +145,12 @@ def find_subject(
 def is_subject(noun: str, language: str | None = None) -> bool:
     """Say whether a single word, in the singular, is one that subjects are found by."""
     return noun in _index(language if language == "zh" else "en").by_noun
+
+
+def telling_words(words: Iterable[str], language: str | None = None) -> frozenset[str]:
+    """Those of some words that speak for a subject."""
+    by_word = _index(language if language == "zh" else "en").by_word
+    return frozenset(word for word in words if word in by_word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from astra_mcp.types import ToolSpec
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
-from astra_mcp.values.subjects import Found, find_subject, is_subject
+from astra_mcp.values.subjects import Found, find_subject, is_subject, telling_words
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
@@ -101,10 +101,16 @@ class Learned:
         self._promises: dict[str, Promise] = {}
 
     @cached_property
+    def language(self) -> str | None:
+        """Of the answers."""
+        return spoken_in(self.document)
+
+    @cached_property
     def around(self) -> frozenset[str]:
         """The words of the server as a whole."""
         document = self.document
-        return words_in_text(f"{document.title} {document.name} {document.description[:_READ]}")
+        said = f"{document.title} {document.name} {document.description[:_READ]}"
+        return telling_words(words_in_text(said), self.language)
 
     def promise(self, tool: ToolSpec) -> Promise:
         """What a tool is said to give."""
@@ -161,6 +167,7 @@ class Learned:
         near = frozenset[str]().union(
             *(words_in_text(f"{tool.name} {said_of(tool)[:_READ_OF_TOOL]}") for tool, _ in about)
         )
+        near = telling_words(near, self.language)
         found = self._found(name, near, about)
         verbs = {reading.verb for _, reading in about}
         identity = self._identity(name, about)
@@ -183,7 +190,7 @@ class Learned:
         self, name: str, near: frozenset[str], about: Sequence[tuple[ToolSpec, ToolReading]]
     ) -> Found | None:
         """The subject of a noun; where the noun says little, that of what its tools say that they give."""
-        language, domain = spoken_in(self.document), self.document.domain
+        language, domain = self.language, self.document.domain
 
         def find(noun: str) -> Found | None:
             return find_subject(

@@ -18,7 +18,7 @@ from astra_mcp.values.scalars import UnmetError, make_id, takes
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field
-from servers.emulated.offline.learning import CREATED, OF_NEW, UPDATED, Learned, Noun, spoken_in
+from servers.emulated.offline.learning import CREATED, OF_NEW, UPDATED, Learned, Noun
 
 __all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
 
@@ -96,7 +96,7 @@ class Store:
         self.clock = VirtualClock(rng)
         document = learned.document
         self.wording = Wording(
-            spoken_in(document),
+            learned.language,
             self.clock.start,
             domain=document.domain,
             around=learned.around,
