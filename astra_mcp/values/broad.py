@@ -130,10 +130,10 @@ def _phrases(random: Random) -> Iterator[str]:
     english, chinese = words_in("en"), words_in("zh")
     yield " ".join(random.choice(english[key]) for key in ("first_names", "last_names"))
     yield random.choice(english["cities"])
-    for key in ("subjects", "tags", "streets"):
+    for key in ("phrases", "tags", "streets"):
         yield f"my {random.choice(english[key]).casefold()}"
     yield " ".join(random.choice(english["tags"]) for _ in range(2))
-    yield " ".join(random.choice(english[key]) for key in ("openings", "actions"))
+    yield random.choice(english["sentences"])
     yield random.choice(chinese["cities"])
     yield str(random.randrange(10, 10**6))
 

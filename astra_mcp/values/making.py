@@ -13,12 +13,13 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING, Alternatives
 from astra_mcp.values.merging import Schema, kinds_of
 from astra_mcp.values.nouns import is_plural, key_of, singular
+from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import TooLargeError, UnmetError, make_number, make_text, takes
-from astra_mcp.values.vocabulary import LISTED, WRAPPINGS, Meaning, meaning_of
-from astra_mcp.values.wording import Wording
+from astra_mcp.values.vocabulary import LISTED, WRAPPINGS, Meaning, meaning_of, usual_values
+from astra_mcp.values.wording import DAY, Wording, written
 
-__all__ = ["Making", "Told", "ValueContext"]
+__all__ = ["Making", "Told", "ValueContext", "named_value"]
 
 _DEPTH_OF_OPTIONS: Final = 3
 """Below it only what is required is made."""
@@ -66,11 +67,18 @@ class ValueContext:
     """What is known of the value: itself, or an object of which members may be of use."""
     depth: int = 0
     """How deep it lies."""
+    portrait: Portrait | None = None
+    """The thing that the value is of, where that is known."""
 
     def member(self, name: str | int, key: str, told: object) -> "ValueContext":
         """The place of a member or an item."""
         return ValueContext(
-            rng=self.rng.at(name), key=key, noun=self.noun, told=told, depth=self.depth + 1
+            rng=self.rng.at(name),
+            key=key,
+            noun=self.noun,
+            told=told,
+            depth=self.depth + 1,
+            portrait=self.portrait,
         )
 
 
@@ -122,6 +130,8 @@ class Making:
         members: Any = flat.get("enum")
         if isinstance(members, list):
             return self._member(flat, cast("list[JsonValue]", members), spot.rng)
+        for shown in _portrayed(flat, spot):
+            return shown
         return self._by_kind.get(self._kind(flat, spot), self._text)(flat, spot)
 
     def _member(self, schema: Schema, members: list[JsonValue], rng: RandomStream) -> JsonValue:
@@ -143,10 +153,8 @@ class Making:
             return told
         if self._attempt >= _ANY_KIND_ATTEMPT:
             return _KINDS[self._attempt % len(_KINDS)]
-        if meaning_of(spot.key)[1] == "tag" and is_plural(spot.key):
-            return "array"
         described = (kind for kind, words in _KEYWORDS.items() if not words.isdisjoint(schema))
-        return next(described, _KIND_OF_MEANING.get(meaning_of(spot.key)[0], "string"))
+        return next(described, _kind_of_name(spot.key))
 
     def _kind_among(self, kinds: list[str], schema: Schema, spot: ValueContext) -> str:
         wanted = [kind for kind in kinds if kind != "null"] or kinds
@@ -161,6 +169,10 @@ class Making:
         return wanted[(spot.rng.at("type").below(len(wanted)) + self._attempt) % len(wanted)]
 
     def _text(self, schema: Schema, spot: ValueContext) -> str:
+        if spot.portrait is not None and meaning_of(spot.key)[1] in _TIMES:
+            for text in _times(spot.key, spot.portrait, self._wording):
+                if takes(schema, text):
+                    return text
         return make_text(schema, spot.rng, self._wording, key=spot.key, noun=spot.noun)
 
     def _number(self, schema: Schema, spot: ValueContext, *, is_integer: bool) -> int | float:
@@ -171,6 +183,7 @@ class Making:
         return usual == "true" if meaning is Meaning.FLAG else spot.rng.below(2) == 1
 
     def _object(self, schema: Schema, spot: ValueContext) -> dict[str, JsonValue]:
+        spot = self._of_its_own(spot)
         known = _known(spot.told)
         declared: Mapping[str, Any] = schema.get("properties") or {}
         alone = _only_list(declared, known)
@@ -188,6 +201,17 @@ class Making:
                 _member_schema(schema, declared, name), spot.member(name, key, told)
             )
         return made
+
+    def _of_its_own(self, spot: ValueContext) -> ValueContext:
+        """An object whose name is that of a kind of things is one of them."""
+        if not spot.depth or not spot.key or spot.key in WRAPPINGS:
+            return spot
+        found = self._wording.found(spot.key)
+        if found is None or not found.is_thing:
+            return spot
+        if spot.portrait is not None and spot.portrait.subject is found.subject:
+            return spot
+        return replace(spot, portrait=self._wording.portrait(spot.key, spot.rng), noun=spot.key)
 
     def _names(
         self, schema: Schema, declared: Mapping[str, Any], known: Told, spot: ValueContext
@@ -255,8 +279,11 @@ class Making:
             if at < wanted:
                 member = {"allOf": [member, contains]}
             told = listed[at] if listed is not None and at < len(listed) else NOTHING
+            inner = spot.member(at, singular(spot.key), told)
+            if spot.portrait is not None:
+                inner = replace(inner, portrait=spot.portrait.neighbour(at))
             taken = made if schema.get("uniqueItems") else ()
-            made.append(self._item(member, spot.member(at, singular(spot.key), told), taken))
+            made.append(self._item(member, inner, taken))
         return made
 
     def _item(self, member: Any, spot: ValueContext, taken: Sequence[JsonValue]) -> JsonValue:
@@ -267,6 +294,55 @@ class Making:
                 break
             item = self.value(member, replace(spot, rng=spot.rng.at("again", draw), told=NOTHING))
         return item
+
+
+def _kind_of_name(key: str) -> str:
+    """Which type a member has of which only the name is known."""
+    meaning, name = meaning_of(key)
+    if is_plural(key) and name == "tag":
+        return "array"
+    if is_plural(key) and meaning is Meaning.UNKNOWN and not usual_values(key):
+        return "integer"  # how many of them there are
+    return _KIND_OF_MEANING.get(meaning, "string")
+
+
+_TIMES: Final = ("date", "datetime")
+_LAST: Final = frozenset(("end", "to", "until", "due", "return", "checkout", "expires"))
+
+
+def _times(key: str, portrait: Portrait, wording: Wording) -> tuple[str, str]:
+    """A time of a thing as a member of the name has it, and as another schema may: a day, or a moment."""
+    moment = wording.between(portrait.dice, key)
+    if meaning_of(key)[1] == "datetime":
+        return written(moment), written(moment)[:10]
+    is_last = not _LAST.isdisjoint(key.split("_"))
+    days = portrait.dice.at("days").between(1, 6) * DAY if is_last else 0
+    return written(moment + days)[:10], written(moment)
+
+
+def named_value(
+    key: str, noun: str, rng: RandomStream, wording: Wording, portrait: Portrait | None
+) -> JsonValue:
+    """Make a value of which only the name is known; the same as of a schema that takes anything.
+
+    Args:
+        key: The name of the member, in normal form.
+        noun: What the member belongs to.
+        rng: Decide it.
+        wording: Has the words.
+        portrait: The thing that the member is of; it was asked, and says nothing of the member.
+    """
+    match _kind_of_name(key):
+        case "string" if portrait is not None and meaning_of(key)[1] in _TIMES:
+            return _times(key, portrait, wording)[0]
+        case "string":
+            return make_text({}, rng, wording, key=key, noun=noun)
+        case "number":
+            return make_number({}, rng, key=key, is_integer=False)
+        case "integer":
+            return make_number({}, rng, key=key, is_integer=True)
+        case _:
+            return Making({}, wording).value({}, ValueContext(rng=rng, key=key, noun=noun, depth=1))
 
 
 def _kept(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:
@@ -284,6 +360,43 @@ def _kept(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:
         yield known
     elif isinstance(known, int | float) and not isinstance(known, bool) and takes(flat, str(known)):
         yield str(known)
+
+
+def _portrayed(flat: Schema, spot: ValueContext) -> Iterator[JsonValue]:
+    """What the thing itself says of the value, in a kind that the schema takes."""
+    if spot.portrait is None or not spot.key:
+        return
+    kinds = kinds_of(flat)
+    for value in spot.portrait.member(spot.key):
+        many: list[JsonValue] = value if isinstance(value, list) else [value]
+        if kinds and "array" in kinds and _KEYWORDS["array"].isdisjoint(flat.keys() - {"items"}):
+            if isinstance(value, str | list) and _items_may_be(flat, "string"):
+                yield many
+        elif isinstance(value, list) and not kinds:
+            yield value
+        elif isinstance(value, list):
+            text = ", ".join(map(str, value))
+            if takes(flat, text):
+                yield text
+        else:
+            fitting = (v for v in _in_kinds(value) if takes(flat, v))
+            yield from fitting
+
+
+def _items_may_be(flat: Schema, kind: str) -> bool:
+    items: Any = flat.get("items", {})
+    if not isinstance(items, dict):
+        return True
+    item = cast("Schema", items)
+    return item.get("type", kind) == kind and "enum" not in item
+
+
+def _in_kinds(value: JsonValue) -> Iterator[JsonValue]:
+    """A value, and what it is as a whole number and as a text."""
+    yield value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield round(value)
+        yield str(value)
 
 
 def _is_free(flat: Schema, kind: str) -> bool:

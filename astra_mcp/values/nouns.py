@@ -33,6 +33,7 @@ _IRREGULAR: Final = {
     "zombies": "zombie",
     "apis": "api",
     "emojis": "emoji",
+    "wikis": "wiki",
     "kpis": "kpi",
     "taxis": "taxi",
     "ids": "id",

@@ -15,7 +15,7 @@ from astra_mcp.values.merging import Schema, kinds_of, same
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.patterns import PatternError, matching_text
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of, numbers_of
+from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of, numbers_of, usual_values
 from astra_mcp.values.wording import Wording
 
 __all__ = [
@@ -85,7 +85,8 @@ def _suggested(key: str, noun: str, rng: RandomStream, wording: Wording) -> str:
         case Meaning.ID:
             return make_id(_owner(key) or noun, rng)
         case Meaning.UNKNOWN:
-            return wording.phrase(rng)
+            values = usual_values(key)
+            return rng.choose(values) if values else wording.plain(rng)
 
 
 def _owner(key: str) -> str:

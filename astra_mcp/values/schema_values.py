@@ -11,6 +11,7 @@ from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING
 from astra_mcp.values.making import Making, Told, ValueContext
+from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, TooLargeError, UnmetError
 from astra_mcp.values.wording import VirtualClock, Wording
@@ -61,6 +62,7 @@ class ValueMaker:
         *,
         told: Told | None = None,
         noun: str = "",
+        portrait: Portrait | None = None,
         share: float = 1.0,
     ) -> JsonValue:
         """Make a valid value around what is known.
@@ -70,6 +72,7 @@ class ValueMaker:
             wording: Has the words.
             told: Members that are known; taken where their names and kinds fit.
             noun: What the value is about.
+            portrait: The thing that it is about, where that is known.
             share: Of the members that are not required, how many to make, in [0, 1].
 
         Raises:
@@ -80,7 +83,8 @@ class ValueMaker:
         for attempt in range(_ATTEMPTS):
             making = Making(self._schema, wording, attempt=attempt, share=share)
             known = dict(told) if told and attempt < told_attempts else NOTHING
-            spot = ValueContext(rng=rng.at(attempt) if attempt else rng, noun=noun, told=known)
+            dice = rng.at(attempt) if attempt else rng
+            spot = ValueContext(rng=dice, noun=noun, told=known, portrait=portrait)
             try:
                 value = making.value(self._schema, spot)
                 if self._validator.is_valid(value):

@@ -20,6 +20,7 @@ __all__ = [
     "meaning_of",
     "numbers_of",
     "usual_fields",
+    "usual_values",
     "words_in",
 ]
 
@@ -64,6 +65,7 @@ class _Fields:
     untrue: frozenset[str]
     kinds: Mapping[str, tuple[str, ...]]
     default: tuple[str, ...]
+    lists: Mapping[str, tuple[str, ...]]
 
 
 Words = Mapping[str, Any]
@@ -124,11 +126,20 @@ def numbers_of(key: str) -> Numbers:
     return _fields().numbers[key]
 
 
+def usual_values(key: str) -> tuple[str, ...]:
+    """The values that a field of a name usually has, whatever it belongs to; empty where there are none."""
+    lists, words = _fields().lists, key.split("_")
+    for start in dict.fromkeys((0, max(len(words) - 2, 0), len(words) - 1)):
+        found = lists.get("_".join(words[start:]))
+        if found is not None:
+            return found
+    return ()
+
+
 def usual_fields(noun: str) -> tuple[str, ...]:
-    """The fields that entities of a noun usually have, by the last word of it that is known."""
+    """The fields that entities of a noun usually have, by its last word."""
     fields = _fields()
-    known = (fields.kinds[word] for word in reversed(noun.split("_")) if word in fields.kinds)
-    return next(known, fields.default)
+    return fields.kinds.get(noun.rpartition("_")[2], fields.default)
 
 
 @cache
@@ -145,6 +156,7 @@ def _fields() -> _Fields:
             for noun in kind["nouns"].split()
         },
         default=tuple(read["default"]["fields"].split()),
+        lists={key: tuple(values.split(", ")) for key, values in read["lists"].items()},
     )
 
 

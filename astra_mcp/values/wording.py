@@ -3,12 +3,15 @@
 The times of a session begin at a moment that its seed decides, and pass with its calls.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from astra_mcp.values.nouns import plural
+from astra_mcp.values.portraits import Portrait, portrait_of
 from astra_mcp.values.random_stream import RandomStream
+from astra_mcp.values.subjects import Found, find_subject
 from astra_mcp.values.vocabulary import Words, words_in
 
 __all__ = ["DAY", "VirtualClock", "Wording", "written"]
@@ -64,29 +67,50 @@ _HANDLES: Final = frozenset(
     )
 )  # fmt: skip
 _FILES: Final = frozenset(("file", "attachment", "image", "asset", "screenshot", "photo", "backup"))
-_WRITTEN: Final = frozenset(
-    (
-        "task", "issue", "ticket", "todo", "card", "note", "memo", "page", "article", "document", "doc",
-        "message", "email", "post", "story", "item", "event", "meeting", "report", "project", "goal",
-        "result", "entry", "book", "paper", "product", "template", "form", "deal", "incident",
-    )
-)  # fmt: skip
-"""Are called by what they are about, not by what they are."""
 _TAGS: Final = frozenset(("tag", "label", "category", "genre", "topic"))
+
+
+_ENDS: Final = frozenset(
+    (
+        "end",
+        "ends",
+        "until",
+        "arrival",
+        "expires",
+        "expiry",
+        "finish",
+        "finished",
+        "checkout",
+        "to",
+        "return",
+    )
+)
 
 
 class Wording:
     """Writes the texts of one language at one time."""
 
-    def __init__(self, language: str | None, now: int) -> None:
+    def __init__(
+        self,
+        language: str | None,
+        now: int,
+        *,
+        domain: str | None = None,
+        around: frozenset[str] = frozenset(),
+    ) -> None:
         """Choose the words.
 
         Args:
             language: Of the server's texts.
             now: Seconds since 1970, around which all dates are.
+            domain: What the server is about, one of :class:`astra_mcp.domains.Domain`.
+            around: Words that say more of it.
         """
+        self._language = language
         self._words: Words = words_in(language)
         self._now = now
+        self._domain = domain
+        self._around = around
         self._is_english = bool(self._words["separator"])
 
     def text(self, meaning: str, rng: RandomStream, noun: str = "") -> str:
@@ -101,33 +125,76 @@ class Wording:
             return _WRITERS[meaning](self, rng, noun)
         return self.one_of(plural(meaning), rng)
 
-    def about(self, query: str, rng: RandomStream) -> str:
-        """A title that holds the words of a query."""
-        return rng.choose(self._words["found"]).format(query=query)
+    def found(self, noun: str, near: frozenset[str] = frozenset()) -> Found | None:
+        """The subject that a noun of the server belongs to.
+
+        Args:
+            noun: In normal form.
+            near: Words of the tools that are about it.
+        """
+        return find_subject(
+            noun, language=self._language, domain=self._domain, near=near, around=self._around
+        )
+
+    def portrait(self, noun: str, rng: RandomStream) -> Portrait | None:
+        """One thing that the noun names; None where the words for it are not known."""
+        found = self.found(noun) if noun else None
+        if found is None:
+            return None
+        return portrait_of(found, rng, {}, None)
+
+    def titles(self, titles: Sequence[str] = ()) -> Sequence[str]:
+        """How things are called that are found; those of the language where a subject has none."""
+        return titles or self._words["found"]
+
+    def on(self, query: str, rng: RandomStream) -> str:
+        """A sentence of the words of a query."""
+        return rng.choose(self._words["on"]).replace("{query}", query)
+
+    def url_of(self, title: str, rng: RandomStream) -> str:
+        """Where a page of a title lies."""
+        words = re.findall(r"[a-z0-9]+", title.casefold()) or [self.slug(rng)]
+        return f"https://www.{self.domain(rng)}/{'-'.join(words[:8])}"
 
     def done(self, what: str) -> str:
         """That something was done."""
         return self._words["done"].format(what=what.capitalize())
+
+    @property
+    def is_english(self) -> bool:
+        """Its words are divided by spaces, and its names stand in their Western order."""
+        return self._is_english
 
     def one_of(self, name: str, rng: RandomStream) -> str:
         """One of a list of words; the logins are those of the names."""
         return rng.at(name.replace("logins", "names")).choose(self._words[name])
 
     def phrase(self, rng: RandomStream) -> str:
-        """Two or three words with a sense."""
-        return self._words["separator"].join(
-            (self.one_of("adjectives", rng), self.one_of("subjects", rng))
-        )
+        """A few words that may be a title or a query."""
+        return self.one_of("phrases", rng)
 
-    def sentence(self, rng: RandomStream) -> str:
-        """One sentence."""
-        parts = (self.one_of("openings", rng), self.one_of("actions", rng))
-        return self._words["separator"].join(parts) + ("." if self._is_english else "。")
+    def plain(self, rng: RandomStream) -> str:
+        """A word for a member of which the name says nothing."""
+        return self.one_of("plain", rng)
 
-    def paragraph(self, rng: RandomStream) -> str:
+    def title(self, rng: RandomStream, noun: str) -> str:
+        """What a thing of the noun may be titled."""
+        portrait = self.portrait(noun, rng)
+        called = portrait and portrait.called()
+        return called or (self._numbered(noun, rng) if noun else self.phrase(rng))
+
+    def sentence(self, rng: RandomStream, noun: str = "") -> str:
+        """One sentence, on a thing of the noun where that is known."""
+        portrait = self.portrait(noun, rng)
+        told = (portrait and portrait.told()) or self._one_named(noun, rng)
+        if told or not noun or not self._is_english or not noun.isascii():
+            return told or self.one_of("sentences", rng)
+        return f"Details of the {noun.replace('_', ' ')}."
+
+    def paragraph(self, rng: RandomStream, noun: str = "") -> str:
         """Two or three sentences."""
-        parts = [self.sentence(rng.at(i)) for i in range(rng.between(1, 2))]
-        return self._words["separator"].join((*parts, self.one_of("closings", rng)))
+        parts = [self.sentence(rng.at(i), noun) for i in range(rng.between(2, 3))]
+        return self._words["separator"].join(dict.fromkeys(parts))
 
     def person(self, rng: RandomStream) -> str:
         """A full name."""
@@ -160,9 +227,7 @@ class Wording:
 
     def slug(self, rng: RandomStream) -> str:
         """A name as it stands in addresses."""
-        words = words_in("en")
-        name = f"{rng.at('a').choose(words['adjectives'])}-{rng.at('s').choose(words['subjects'])}"
-        return name.lower().replace(" ", "-")
+        return rng.at("slug").choose(words_in("en")["slugs"])
 
     def url(self, rng: RandomStream) -> str:
         """An address of the web."""
@@ -172,6 +237,12 @@ class Wording:
         """Seconds since 1970, within some weeks of now."""
         return self._now + rng.between(-60 * DAY, 45 * DAY) // 300 * 300
 
+    def between(self, whole: RandomStream, key: str) -> int:
+        """A moment of a thing: what ends does so after it began, and within a day."""
+        start = self.moment(whole.at("moment"))
+        is_end = not _ENDS.isdisjoint(key.split("_"))
+        return start + (whole.at("lasts").between(1, 16) * 900 if is_end else 0)
+
     def date(self, rng: RandomStream) -> str:
         """A day, ``2025-03-01``."""
         return written(self.moment(rng))[:10]
@@ -179,12 +250,28 @@ class Wording:
     def name(self, rng: RandomStream, noun: str) -> str:
         """A name that an entity of the noun may have."""
         head = noun.rpartition("_")[2]
+        portrait = None if head in _PEOPLE else self.portrait(noun, rng)
+        called = portrait and portrait.called()
+        if called:
+            return called
         for nouns, meaning in _NAMES:
             if head in nouns:
                 return self.text(meaning, rng)
-        if not self._is_english or not noun.isascii() or head in _WRITTEN or not head:
-            return self.phrase(rng)
-        return f"{self.one_of('adjectives', rng)} {noun.replace('_', ' ').title()}"
+        return self._numbered(noun, rng) if head else self.phrase(rng)
+
+    def _one_named(self, noun: str, rng: RandomStream) -> str:
+        """One of the names that things of a noun have; empty where none are listed."""
+        names: str = self._words.get("names", {}).get(noun.rpartition("_")[2], "")
+        return rng.at("named").choose(names.split(", ")) if names else ""
+
+    def _numbered(self, noun: str, rng: RandomStream) -> str:
+        """What a thing is called of whose kind nothing is known."""
+        known = self._one_named(noun, rng)
+        if known:
+            return known
+        if not self._is_english and noun.isascii():
+            return f"项目{rng.at('of many').between(1, 90)}"
+        return f"{noun.replace('_', ' ').capitalize()} {rng.at('of many').between(1, 90)}"
 
     def path(self, rng: RandomStream) -> str:
         """Where a file lies."""
@@ -228,9 +315,9 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "company": lambda w, rng, _: w.company(rng),
     "address": lambda w, rng, _: w.address(rng),
     "postal_code": lambda w, rng, _: str(rng.between(10115, 98660)),
-    "title": lambda w, rng, _: w.phrase(rng),
-    "sentence": lambda w, rng, _: w.sentence(rng),
-    "paragraph": lambda w, rng, _: w.paragraph(rng),
+    "title": lambda w, rng, noun: w.title(rng, noun),
+    "sentence": lambda w, rng, noun: w.sentence(rng, noun),
+    "paragraph": lambda w, rng, noun: w.paragraph(rng, noun),
     "url": lambda w, rng, _: w.url(rng),
     "slug": lambda w, rng, _: w.slug(rng),
     "path": lambda w, rng, _: w.path(rng),
@@ -251,6 +338,6 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
     "token": lambda w, rng, _: rng.digits(24, _TOKEN),
     "weather": lambda w, rng, _: w.one_of("weathers", rng),
     "branch": lambda w, rng, _: f"feature/{w.slug(rng)}",
-    "query": lambda w, rng, _: w.phrase(rng),
+    "query": lambda w, rng, _: w.one_of("queries", rng),
 }
 """Those that are not written in the list of words whose name is their plural."""

@@ -22,14 +22,19 @@ from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.offline.computing.answering import computed, of_session
 from servers.emulated.offline.computing.computation import Moment
 from servers.emulated.offline.computing.recognition import Recognition
-from servers.emulated.offline.facts import Facts, is_fact, outcome, state_of, written_arguments
+from servers.emulated.offline.facts import Facts, gives_many, state_of, written_arguments
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
+from servers.emulated.offline.forms import formed
 from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
 from servers.emulated.offline.learning import Learned, Noun
+from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
+from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
+from servers.emulated.offline.running import page_of, ran
 from servers.emulated.offline.selection import EntityRefusedError
-from servers.emulated.offline.store import Collection, Drawings, Entity, Store
+from servers.emulated.offline.series import is_series
+from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.verbs import Verb
 
 __all__ = ["OfflineEmulator", "OfflineState"]
@@ -61,6 +66,7 @@ class _Answering:
     def __init__(self, known: "_Known", store: Store, rng: RandomStream) -> None:
         self._known = known
         """What the documents say."""
+        self._learned = known.learned
         self._keeping = Keeping(known.keeping, rng, store.on_undo)
         """What is kept under keys and paths."""
         self._store = store
@@ -87,19 +93,41 @@ class _Answering:
 
     def _made_up(self, call: Call) -> Answer:
         parents = check_references(self._store, call)
+        spelled = self._spelled(call)
+        if spelled is not None:
+            return spelled
         reading = call.reading
         if reading.verb is Verb.OTHER:
             return self._outcome(call)
         collection = self._store.collection(reading.noun or "item")
         if reading.verb in (Verb.LIST, Verb.SEARCH):
+            is_fact = reading.verb is Verb.LIST and not collection.noun.is_kept
+            if is_fact and is_series(call, self._learned.promise(call.tool)):
+                return self._fact(call, collection)
             return self._listing.told(call, collection, parents)
-        if reading.verb is Verb.CREATE:
-            return self._create(call, collection)
-        if collection.noun.is_fact(reading):
-            return Answer(self._facts.told(call, collection))
-        if reading.verb is Verb.GET:
-            return self._shown(call, collection, named_entities(self._store, collection, call))
-        return (self._update if reading.verb is Verb.UPDATE else self._delete)(call, collection)
+        if reading.verb is not Verb.CREATE and collection.noun.is_fact(reading):
+            return self._fact(call, collection)
+        ways = {
+            Verb.GET: self._get,
+            Verb.CREATE: self._create,
+            Verb.UPDATE: self._update,
+            Verb.DELETE: self._delete,
+        }
+        return ways[reading.verb](call, collection)
+
+    def _spelled(self, call: Call) -> Answer | None:
+        """What a call tells itself: a query, a program, the address of a page."""
+        if call.reading.verb in (Verb.GET, Verb.OTHER):
+            page = page_of(call, self._learned.promise(call.tool).form)
+            if isinstance(page, str):
+                return Answer({"content": page}, text=page)
+            if page is not None:
+                return Answer(page)
+        told = ran(call, self._store.wording, self._rng)
+        return None if told is None else Answer(told)
+
+    def _get(self, call: Call, collection: Collection) -> Answer:
+        return self._shown(call, collection, named_entities(self._store, collection, call))
 
     def _counted(self, call: Call) -> Answer | None:
         """How many there are, where a tool such as ``count_orders`` or ``get_order_count`` asks it."""
@@ -115,11 +143,21 @@ class _Answering:
     def _outcome(self, call: Call) -> Answer:
         if call.own is not None and call.reading.noun is not None:
             named_entities(self._store, self._store.collection(call.reading.noun), call)
-        if is_fact(call.tool, call.reading):
-            collection = self._store.collection(call.reading.noun or "item")
-            return Answer(self._facts.told(call, collection))
+        summary = refuse_unknowable(call)
+        if summary is not None:
+            return Answer({"summary": summary})
         rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
-        return Answer(outcome(call, self._store.wording, rng))
+        if is_act(call, self._learned.promise(call.tool)):
+            return Answer(outcome(call, self._store.wording, rng))
+        return self._fact(call, self._store.collection(call.reading.noun or "item"))
+
+    def _fact(self, call: Call, collection: Collection) -> Answer:
+        promise = self._learned.promise(call.tool)
+        is_told = call.reading.verb not in (Verb.UPDATE, Verb.DELETE)
+        is_many = promise.form is Form.LIST or call.reading.is_many or gives_many(call)
+        if is_told and is_many and not is_series(call, promise):
+            return listed(collection.noun, self._facts.rows(call, collection, promise))
+        return Answer(self._facts.told(call, collection, promise))
 
     def _create(self, call: Call, collection: Collection) -> Answer:
         many = self._items(call, collection.noun)
@@ -243,7 +281,6 @@ class OfflineEmulator:
     def __init__(self) -> None:
         """Begin without having learned anything."""
         self._learned: OrderedDict[str, _Known] = OrderedDict()
-        self._drawings = Drawings()
 
     def open_state(
         self, document: EmulatedDocument, *, seed: int, prompt: str | None = None
@@ -256,17 +293,17 @@ class OfflineEmulator:
         self._learned.move_to_end(document.version)
         if len(self._learned) > _MAX_LEARNED:
             self._learned.popitem(last=False)
-        return OfflineState(learned, self._drawings, seed=seed)
+        return OfflineState(learned, seed=seed)
 
 
 class OfflineState:
     """One session's entities, and the calls so far."""
 
-    def __init__(self, known: "_Known", drawings: Drawings, *, seed: int) -> None:
+    def __init__(self, known: "_Known", *, seed: int) -> None:
         """Begin with what the documents say; nothing is made up yet."""
         learned = self._learned = known.learned
         self._rng = RandomStream.of_seed(derive_seed(seed, "offline", learned.document.version))
-        self._store = Store(learned, self._rng, drawings)
+        self._store = Store(learned, self._rng)
         self._answering = _Answering(known, self._store, self._rng)
 
     async def answer(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> EmulatedAnswer:
@@ -296,9 +333,14 @@ class OfflineState:
 
     def _value(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> JsonValue:
         reading = self._learned.readings[tool.name]
-        answer = self._answering.told(Call(tool=tool, reading=reading, arguments=arguments))
+        call = Call(tool=tool, reading=reading, arguments=arguments)
+        answer = self._answering.told(call)
         maker = self._learned.output(tool)
-        if maker is None:
-            return answer.shown
         rng = self._rng.at("output", tool.name, written_arguments(arguments))
-        return maker.fill(rng, self._store.wording, told=answer.known, noun=reading.noun or "")
+        if maker is None and answer.text is not None:
+            return answer.text
+        if maker is None:
+            return formed(self._learned.promise(tool).form, answer.shown, call, rng)
+        noun = reading.noun or ""
+        shown = self._store.wording.portrait(noun, rng)
+        return maker.fill(rng, self._store.wording, told=answer.known, noun=noun, portrait=shown)

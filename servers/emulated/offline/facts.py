@@ -1,171 +1,57 @@
 """What is told of things that have no identity, such as the price of a share, and by tools that keep nothing.
 
-Nothing is kept of them but what a call set; the rest is drawn anew from what was asked.
+Nothing is kept of them but what a call set; the rest is drawn anew from what was asked. Two tools that tell
+of one thing agree: its members are decided by what it is called, not by who asks.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
-from astra_mcp.values.making import Making, ValueContext
+from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.nouns import words_of
+from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.vocabulary import Meaning, meaning_of
-from astra_mcp.values.wording import Wording
+from servers.emulated.offline.fields import Field
 from servers.emulated.offline.finding import Call, not_found
 from servers.emulated.offline.learning import CREATED, Noun
+from servers.emulated.offline.outcomes import asked_of
+from servers.emulated.offline.promises import Promise, said_of
 from servers.emulated.offline.selection import EntityRefusedError
+from servers.emulated.offline.series import chained, is_series, moments_of
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
-from servers.emulated.verbs import ToolReading, Verb
+from servers.emulated.verbs import Verb
 
-__all__ = ["Facts", "is_fact", "outcome", "state_of", "written_arguments"]
+__all__ = ["Facts", "gives_many", "state_of", "written_arguments"]
 
-_MAX_ECHOED: Final = 200
-_MAX_TOLD: Final = 5
-_READ: Final = 400
-"""So much of a description is read for what the tool gives."""
-_TELLING: Final = frozenset(
-    (
-        "temperature", "humidity", "pressure", "wind_speed", "precipitation", "price", "cost", "amount",
-        "fee", "balance", "volume", "market_cap", "rating", "score", "rank", "views", "likes",
-        "followers", "downloads", "subscribers", "latitude", "longitude", "elevation", "altitude",
-        "distance", "duration", "speed", "probability", "confidence", "calories", "population", "title",
-        "author", "summary", "category", "tags", "currency", "version", "email", "phone", "company",
-        "quantity", "percentage", "rate", "width", "height", "weight", "language", "magnitude", "sentiment",
-    )
-)  # fmt: skip
-"""Words of a description that name what an answer holds."""
-_FACTS: Final = frozenset(
-    (
-        "info", "information", "data", "details", "status", "stats", "statistics", "price", "prices", "rate",
-        "rates", "forecast", "weather", "timestamp", "time", "date", "balance", "summary", "overview",
-        "history", "performance", "quote", "profile", "metadata", "version", "score", "news", "report",
-        "conditions", "alerts", "dns", "location", "elevation", "definition",
-    )
-)  # fmt: skip
-"""Names that end so tell something, if no verb says otherwise."""
-_TELLING_TEXTS: Final = frozenset(("datetime", "date", "timezone", "version", "ip", "hash", "url"))
-_KINDS: Final[Mapping[str, str]] = {
-    word: kind
-    for kind, words in {
-        "text": "generate summarize translate explain analyze analyse ask chat extract parse transcribe"
-        " review suggest recommend compare think evaluate answer execute run describe scrape crawl"
-        " interpret predict classify rewrite refactor complete invoke eval",
-        "check": "check validate verify test is has can should lint compile",
-        "count": "count",
-        "number": "calculate convert compute sum estimate measure multiply divide subtract add",
-        "file": "download export render capture screenshot take record print",
-        "sent": "send notify share invite forward reply broadcast submit",
-    }.items()
-    for word in words.split()
-}
-_SUMS: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "add": lambda first, second: first + second,
-    "sum": lambda first, second: first + second,
-    "subtract": lambda first, second: first - second,
-    "multiply": lambda first, second: first * second,
-    "divide": lambda first, second: first / second,
-}
-_EXTRAS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "text": (("result", "content"),),
-    "check": (("valid", "valid"), ("status", "")),
-    "number": (("result", "amount"),),
-    "count": (("result", "count"),),
-    "file": (("path", "path"), ("size", "size"), ("status", "")),
-    "sent": (("id", "message_id"), ("status", ""), ("sent_at", "sent_at")),
-    "done": (("status", ""), ("success", "success")),
-}
-_STATUS: Final = {"sent": "sent", "check": "ok", "file": "completed", "done": "completed"}
-
-
-def _echo(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
-    """The arguments that say what was asked for."""
-    fields = {p.name for p in reading.parameters if p.role in (Role.FIELD, Role.QUERY)}
-    return {
-        name: value
-        for name, value in arguments.items()
-        if name in fields
-        and not isinstance(value, dict | list | None)
-        and len(str(value)) <= _MAX_ECHOED
-    }
-
-
-def _named_values(tool: ToolSpec, noun: str, wording: Wording, rng: RandomStream) -> JsonObject:
-    """The values that the name and the description of a tool speak of, which tells of a noun."""
-    making = Making({}, wording)
-    return {
-        key: making.value({}, ValueContext(rng=rng.at(key), key=key, noun=noun, depth=1))
-        for key in dict.fromkeys((*_own_value(noun), *_told(tool)))
-    }
-
-
-def _own_value(noun: str) -> Iterator[str]:
-    """``stock_price`` is a price."""
-    last = noun.rpartition("_")[2]
-    meaning, name = meaning_of(last)
-    if meaning is Meaning.NUMBER or name in _TELLING_TEXTS:
-        yield last
-
-
-def _told(tool: ToolSpec) -> list[str]:
-    words = words_of(tool.description[:_READ])
-    pairs = [f"{first}_{second}" for first, second in pairwise(words)]
-    return [word for word in dict.fromkeys((*pairs, *words)) if word in _TELLING][:_MAX_TOLD]
-
-
-def is_fact(tool: ToolSpec, reading: ToolReading) -> bool:
-    """Say whether a tool whose name has no verb tells of a thing, such as ``uv_forecast``."""
-    words = words_of(tool.name)
-    return not reading.word and _KINDS.keys().isdisjoint(words) and words[-1] in _FACTS
-
-
-def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
-    """What a tool says that did something.
-
-    Raises:
-        RefusedError: It was to divide by zero.
-    """
-    tool, reading, arguments = call.tool, call.reading, call.arguments
-    verb = reading.word or next(iter(words_of(tool.name)), "")
-    kind = next((_KINDS[w] for w in (verb, *words_of(tool.name)) if w in _KINDS), "done")
-    record = _echo(reading, arguments)
-    making = Making({}, wording)
-    for name, key in _EXTRAS[kind]:
-        spot = ValueContext(rng=rng.at(name), key=key, noun=reading.noun or "", depth=1)
-        said = making.value({}, spot) if key else reading.state or _STATUS[kind]
-        record.setdefault(name, said)
-    if kind == "done":
-        record.setdefault("message", wording.done(" ".join(words_of(tool.name))))
-    if kind == "number":
-        record["result"] = _sum(verb, arguments, record["result"])
-    for key in _told(tool) if kind not in ("sent", "done") else ():
-        record.setdefault(key, making.value({}, ValueContext(rng=rng.at(key), key=key, depth=1)))
-    return record
-
-
-def _sum(verb: str, arguments: Mapping[str, JsonValue], otherwise: JsonValue) -> JsonValue:
-    """Two numbers added, subtracted, multiplied or divided, where that is what a tool is asked for."""
-    numbers = [
-        v for v in arguments.values() if isinstance(v, int | float) and not isinstance(v, bool)
-    ]
-    if verb not in _SUMS or len(numbers) != 2 or len(arguments) != 2:
-        return otherwise
-    try:
-        result = _SUMS[verb](numbers[0], numbers[1])
-    except ZeroDivisionError:
-        raise EntityRefusedError("Division by zero") from None
-    except OverflowError:
-        result = math.inf
-    if json_fault(result) is not None:
-        raise EntityRefusedError("The result is out of range")
-    return result
-
-
+_CANDLE: Final = tuple(
+    Field(name=name, key=name, schema={}, root={})
+    for name in ("open", "high", "low", "close", "volume")
+)
 _CLEARING: Final = frozenset(("clear", "purge", "trash"))
 _STATES: Final = ("status", "state", "stage")
+_MANY: Final = frozenset(("news", "headlines", "search", "trending", "list", "hot", "top", "all"))
+_LISTING: Final = re.compile(r"\blists? (?:all|of)\b|列表")
+_READ: Final = 60
+_FEW: Final = (3, 5)
+_MAX_ROWS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing:
+    """One thing of which something is told."""
+
+    rng: RandomStream
+    """Decide its members."""
+    asked: JsonObject
+    """What it was asked for by."""
+    turn: int | None = None
+    """Its place among its like."""
+    portrait: Portrait | None = None
+    is_candle: bool = False
+    """Its prices within a time are told, and nothing else."""
 
 
 class Facts:
@@ -177,32 +63,91 @@ class Facts:
         self._rng = rng
         """Decide the rest."""
 
-    def told(self, call: Call, collection: Collection) -> JsonObject:
+    def told(self, call: Call, collection: Collection, promise: Promise) -> JsonObject:
         """What a call is told that gets, sets or takes away a fact.
 
         Raises:
-            RefusedError: It was taken away.
+            EntityRefusedError: It was taken away.
             UnmetError: A member cannot be made.
         """
         ways = {Verb.UPDATE: self._set, Verb.DELETE: self._remove}
-        return ways.get(call.reading.verb, self._get)(call, collection)
+        if call.reading.verb in ways:
+            return ways[call.reading.verb](call, collection)
+        if is_series(call, promise):
+            return self._series(call, collection, promise)
+        return self._get(call, collection, promise)
 
-    def _get(self, call: Call, collection: Collection) -> JsonObject:
+    def rows(self, call: Call, collection: Collection, promise: Promise) -> list[JsonObject]:
+        """Several things that a call asks for and that have no identity."""
+        limit = _limit_of(call)
+        place = self._place(call, collection)
+        number = place.at("number").between(*_FEW)
+        asked = asked_of(call.reading, call.arguments)
+        start = place.at("row").below(64)
+        return [
+            self._members(call, collection, promise, _Thing(place.at(at), asked, start + at))
+            for at in range(min(limit or number, max(number, _FEW[1]), _MAX_ROWS))
+        ]
+
+    def _series(self, call: Call, collection: Collection, promise: Promise) -> JsonObject:
+        """One row for each time that is asked for, each near the one before."""
+        asked = asked_of(call.reading, call.arguments)
+        place = self._place(call, collection)
+        name, moments = moments_of(call, self._store.now)
+        own = {k: v for k, v in asked.items() if k in collection.noun.address or len(asked) < 3}
+        rows: list[JsonObject] = []
+        portrait = self._store.portrait(collection.noun, place, asked, None)
+        is_candle = portrait is not None and portrait.is_quoted and len(promise.members) < 3
+        for at, moment in enumerate(moments):
+            day = (
+                replace(portrait, dice=place.at("day", moment[:10] if at else "now"))
+                if portrait
+                else None
+            )
+            thing = _Thing(place.at(at), {}, None, day, is_candle)
+            row = self._members(call, collection, promise, thing)
+            kept = {k: v for k, v in row.items() if k not in own and not _is_time(k)}
+            rows.append({name: moment, **kept})
+        chained(rows)
+        return {
+            **asked,
+            collection.noun.shown if collection.noun.shown != "results" else "data": [*rows],
+        }
+
+    def _get(self, call: Call, collection: Collection, promise: Promise) -> JsonObject:
         noun = collection.noun
         address = _address(call, noun)
-        asked = _echo(call.reading, call.arguments)
+        asked = asked_of(call.reading, call.arguments)
         if address in collection.gone:
             raise not_found(noun.name, next(iter(asked.values()), noun.name))
-        entity = collection.entities.get(address) or self._store.glimpse(collection, {}, address)
-        rng = self._rng.at("fact", noun.name, written_arguments(asked))
-        drawn = Entity(identity=address, rng=rng, born=entity.born, given=entity.given)
+        entity = collection.entities.get(address)
+        thing = _Thing(self._place(call, collection), asked)
+        told = self._members(call, collection, promise, thing)
+        return {**asked, **told, **asked, **(entity.given if entity else {})}
+
+    def _place(self, call: Call, collection: Collection) -> RandomStream:
+        """The dice of what is asked for, by what it is called where the subject knows such things."""
+        noun = collection.noun
+        asked = asked_of(call.reading, call.arguments)
+        place = self._rng.at("fact", noun.name, written_arguments(asked))
+        return self._store.dice(noun, asked) or place
+
+    def _members(
+        self, call: Call, collection: Collection, promise: Promise, thing: "_Thing"
+    ) -> JsonObject:
+        noun = collection.noun
+        units = {p.name: call.arguments.get(p.name) for p in call.reading.parameters}
+        known = {**{k: v for k, v in units.items() if isinstance(v, str)}, **thing.asked}
+        portrait = thing.portrait or self._store.portrait(noun, thing.rng, known, thing.turn)
+        born = self._store.clock.start
+        drawn = Entity(identity=None, rng=thing.rng, born=born, given={}, portrait=portrait)
         told: JsonObject = {}
-        for each in noun.fields:
+        fields = _CANDLE if thing.is_candle else _fields(noun, promise)
+        for each in fields:
             if each.root or each.key not in CREATED:
                 members = self._store.member(collection, drawn, each)
                 told.update((each.name, member) for member in members)
-        more = _named_values(call.tool, noun.name, self._store.wording, rng)
-        return {**asked, **more, **told, **asked, **entity.given}  # what was asked stands first
+        return told
 
     def _set(self, call: Call, collection: Collection) -> JsonObject:
         asked = {p.name: call.arguments[p.name] for p in call.fields()}
@@ -218,7 +163,7 @@ class Facts:
         return {**asked, **changes, "updated": True}
 
     def _remove(self, call: Call, collection: Collection) -> JsonObject:
-        asked = _echo(call.reading, call.arguments)
+        asked = asked_of(call.reading, call.arguments)
         address = _address(call, collection.noun)
         if asked and call.reading.word not in _CLEARING:
             if address in collection.gone:
@@ -226,6 +171,34 @@ class Facts:
             entity = collection.entities.get(address)
             self._store.remove(collection, entity or self._store.glimpse(collection, {}, address))
         return {"deleted": True, **asked}
+
+
+def gives_many(call: Call) -> bool:
+    """Say whether a tool gives several things though its noun is not counted, such as news."""
+    words = words_of(call.tool.name)
+    is_said = _LISTING.search(said_of(call.tool)[:_READ]) is not None
+    return (is_said or not _MANY.isdisjoint(words)) and call.own is None
+
+
+def _fields(noun: Noun, promise: Promise) -> tuple[Field, ...]:
+    """What the tool itself promises, where it says enough; else what such things have."""
+    if len(promise.members) < 3:
+        return noun.fields
+    return tuple(Field(name=m.name, key=m.key, schema=m.schema, root={}) for m in promise.members)
+
+
+def _limit_of(call: Call) -> int | None:
+    """How many are asked for."""
+    parameter = call.reading.parameter(Role.LIMIT)
+    value = call.arguments.get(parameter.name) if parameter is not None else None
+    try:
+        return max(int(float(str(value))), 1) if value is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _is_time(name: str) -> bool:
+    return name.rpartition("_")[2].lower() in ("date", "time", "timestamp", "datetime", "at", "day")
 
 
 def _address(call: Call, noun: Noun) -> str:

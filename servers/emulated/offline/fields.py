@@ -63,6 +63,8 @@ class Field:
     """Where the references of the schema begin."""
     reference: str | None = None
     """The noun of the same server whose entity it names."""
+    is_declared: bool = False
+    """An output schema says that it is there."""
 
 
 def input_fields(tool: ToolSpec, reading: ToolReading, noun: str) -> Iterator[Field]:
@@ -122,7 +124,8 @@ def output_fields(tool: ToolSpec, noun: str) -> Iterator[Field]:
         return
     for name, schema in _entity_members(root, root, noun, 0).items():
         if key_of(name) not in _OF_ANSWERS:
-            yield Field(name=name, key=key_of(name), schema=schema, root=root)
+            key = key_of(name)
+            yield Field(name=name, key=key, schema=schema, root=root, is_declared=True)
 
 
 def _entity_members(schema: Schema, root: Schema, noun: str, depth: int) -> Mapping[str, Any]:

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, cast
 
 from astra_mcp.types import ToolSpec
-from astra_mcp.values.nouns import plural
+from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
-from astra_mcp.values.vocabulary import usual_fields
+from astra_mcp.values.subjects import Found, find_subject, is_subject, telling_words
+from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
     Field,
@@ -23,10 +24,11 @@ from servers.emulated.offline.fields import (
     item_schema,
     output_fields,
 )
+from servers.emulated.offline.promises import Promise, read_promise, said_of
 from servers.emulated.parameters import Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
-__all__ = ["CREATED", "UPDATED", "Learned", "Noun", "spoken_in"]
+__all__ = ["CREATED", "OF_NEW", "UPDATED", "Learned", "Noun", "spoken_in", "words_in_text"]
 
 CREATED: Final = frozenset(
     ("created_at", "created", "created_time", "create_time", "creation_date", "date_created")
@@ -43,6 +45,10 @@ _DISPLAYS: Final = (
 _FILED_UNDER: Final = frozenset(("key", "name", "title", "slug", "label", "topic"))
 _FILING: Final = frozenset(("save", "store", "put", "remember"))
 _FEW: Final = 3
+_READ: Final = 1500
+_READ_OF_TOOL: Final = 300
+_READ_FOR_NOUN: Final = 70
+"""So much of a description is read for what a server, or a noun, is about."""
 _MAX_FIELDS: Final = 16
 
 
@@ -67,6 +73,8 @@ class Noun:
     """Callers store them under names of their own: no others exist than those."""
     related: Mapping[str, str] = field(default_factory=dict[str, str])
     """Fields, in normal form, that name an entity of another noun which the server gives out."""
+    found: Found | None = None
+    """The subject that it belongs to; None where nothing is known of such things."""
 
     def is_fact(self, reading: ToolReading) -> bool:
         """Say whether a tool tells, sets or takes away what has no identity of its own.
@@ -98,6 +106,25 @@ class Learned:
         self.document = document
         self._nouns: dict[str, Noun] = {}
         self._outputs: dict[str, ValueMaker] = {}
+        self._promises: dict[str, Promise] = {}
+
+    @cached_property
+    def language(self) -> str | None:
+        """Of the answers."""
+        return spoken_in(self.document)
+
+    @cached_property
+    def around(self) -> frozenset[str]:
+        """The words of the server as a whole."""
+        document = self.document
+        said = f"{document.title} {document.name} {document.description[:_READ]}"
+        return telling_words(words_in_text(said), self.language)
+
+    def promise(self, tool: ToolSpec) -> Promise:
+        """What a tool is said to give."""
+        if tool.name not in self._promises:
+            self._promises[tool.name] = read_promise(tool)
+        return self._promises[tool.name]
 
     @cached_property
     def readings(self) -> Mapping[str, ToolReading]:
@@ -108,11 +135,6 @@ class Learned:
     def tools(self) -> Mapping[str, ToolSpec]:
         """By their names."""
         return {tool.name: tool for tool in self.document.tools}
-
-    @cached_property
-    def language(self) -> str | None:
-        """Of the server's answers."""
-        return spoken_in(self.document)
 
     @cached_property
     def is_camel(self) -> bool:
@@ -150,9 +172,14 @@ class Learned:
 
     def _learn(self, name: str) -> Noun:
         about = list(self.about(name))
+        near = frozenset[str]().union(
+            *(words_in_text(f"{tool.name} {said_of(tool)[:_READ_OF_TOOL]}") for tool, _ in about)
+        )
+        near = telling_words(near, self.language)
+        found = self._found(name, near, about)
         verbs = {reading.verb for _, reading in about}
         identity = self._identity(name, about)
-        fields = self._fields(name, identity, about)
+        fields = self._fields(name, identity, about, found)
         readings = [reading for _, reading in about]
         is_many = any(r.is_many for r in readings) or Verb.CREATE in verbs or Verb.DELETE in verbs
         return Noun(
@@ -164,6 +191,7 @@ class Learned:
             is_given_out=not verbs.isdisjoint((Verb.LIST, Verb.SEARCH, Verb.CREATE)),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
             address=_address(readings),
+            found=found,
             is_filed=identity.key in _FILED_UNDER and any(_files(r) for r in readings),
             related={f.key: other for f in fields if (other := self._related(f.key, name))},
         )
@@ -184,6 +212,34 @@ class Learned:
             for reading in self.readings.values()
             if reading.noun and reading.verb in (Verb.LIST, Verb.SEARCH, Verb.CREATE)
         )
+
+    def _found(
+        self, name: str, near: frozenset[str], about: Sequence[tuple[ToolSpec, ToolReading]]
+    ) -> Found | None:
+        """The subject of a noun; where the noun says little, that of what its tools say that they give."""
+        language, domain = self.language, self.document.domain
+
+        def find(noun: str) -> Found | None:
+            return find_subject(
+                noun, language=language, domain=domain, near=near, around=self.around
+            )
+
+        found = find(name)
+        if found is not None and found.fields:
+            return found
+        for tool, _ in about[:_FEW]:
+            told = words_of(said_of(tool)[:_READ_FOR_NOUN])[1:]
+            known = [each for each in told if is_subject(singular(each), language)]
+            for word in sorted(known, key=lambda each: not is_plural(each)):
+                better = find(singular(word))
+                if better is not None and better.is_thing:
+                    return better
+        if any(reading.verb is Verb.SEARCH for _, reading in about):
+            return find_subject("web_page", language=language)
+        keys = {p.key for _, reading in about for p in reading.parameters}
+        if found is not None and not keys.isdisjoint(found.subject.known_by):
+            return replace(found, is_thing=True, fields=found.subject.fields)
+        return found
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
         """The field that the tools name entities by; ``id`` where they do not agree on another one."""
@@ -207,33 +263,104 @@ class Learned:
         return replace(found, name="id", key="id")
 
     def _fields(
-        self, noun: str, identity: Field, about: Sequence[tuple[ToolSpec, ToolReading]]
+        self,
+        noun: str,
+        identity: Field,
+        about: Sequence[tuple[ToolSpec, ToolReading]],
+        found: Found | None,
     ) -> tuple[Field, ...]:
         taken = {identity.key, *((f"{noun}_id",) if identity.key == "id" else ())}
-        found: dict[str, Field] = {}
-        for each in self._documented(noun, about):
-            if each.key not in taken and len(found) < _MAX_FIELDS:
-                found.setdefault(each.key, each)
-        fields = list(found.values())
+        told: dict[str, Field] = {}
+        for each in self._told(noun, about):
+            if each.key not in taken and len(told) < _MAX_FIELDS:
+                told.setdefault(key_of(each.name), each)
+        fields = list(told.values())
+        taken = {*taken, *told}
+        taken |= {"name", "title"} if taken & {"name", "title"} else set()
         if sum(each.reference is None for each in fields) < _FEW:
-            usual = [key for key in usual_fields(noun) if key not in taken | found.keys()]
+            usual = [key for key in self._usual(noun, found) if key not in taken]
             fields = [*(_plain(self.named(key), key) for key in usual), *fields]
-        if not {identity.key, *(each.key for each in fields)} & set(_DISPLAYS):
+        known = {each.key for each in fields} | {identity.key}
+        taken_in = (each for each in self._taken(noun, about) if each.key not in known)
+        fields += [*{each.key: each for each in taken_in}.values()][: _MAX_FIELDS - len(fields)]
+        is_called = {identity.key, *(each.key for each in fields)} & {*_DISPLAYS}
+        if not is_called and (found is None or not found.fields):
             fields.insert(0, _plain("name", "name"))
-        if CREATED.isdisjoint(found):
+        if CREATED.isdisjoint(each.key for each in fields) and _is_dated(found):
             fields.append(_plain(self.named("created_at"), "created_at"))
         return tuple(fields)
 
-    def _documented(
-        self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]
-    ) -> Iterator[Field]:
-        for tool, reading in about:
-            if reading.verb not in (Verb.OTHER, Verb.DELETE):
-                yield from output_fields(tool, noun)
-        for verb in (Verb.CREATE, Verb.UPDATE, Verb.LIST, Verb.SEARCH):
+    def _usual(self, noun: str, found: Found | None) -> Sequence[str]:
+        """What such things usually have."""
+        return found.fields if found is not None and found.fields else usual_fields(noun)
+
+    def _told(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Iterator[Field]:
+        """What the tools are said to give, and what they take to make one."""
+        showing = [(t, r) for t, r in about if r.verb not in (Verb.OTHER, Verb.DELETE)]
+        for tool, _ in showing:
+            yield from output_fields(tool, noun)
+        for tool, _ in showing:
+            for member in self.promise(tool).members:
+                yield Field(name=member.name, key=member.key, schema=member.schema, root={})
+        for verb in (Verb.CREATE, Verb.UPDATE):
             for tool, reading in about:
                 if reading.verb is verb:
-                    yield from input_fields(tool, reading, noun)
+                    yield from (f for f in input_fields(tool, reading, noun) if _is_said(f, tool))
+
+    def _taken(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Iterator[Field]:
+        """What the tools take to find them."""
+        for verb in (Verb.LIST, Verb.SEARCH):
+            for tool, reading in about:
+                if reading.verb is verb:
+                    for field in input_fields(tool, reading, noun):
+                        if _is_said(field, tool) and not field.key.startswith(_WAYS):
+                            yield field
+
+
+def _is_said(field: Field, tool: ToolSpec) -> bool:
+    """Say whether anything tells what an argument holds: crawlers take words of a page for arguments."""
+    schema: Any = field.schema
+    required: Any = tool.input_schema.get("required", ())
+    is_told = isinstance(schema, dict) and bool(
+        cast("dict[str, Any]", schema).keys() - {"type", "title"}
+    )
+    return is_told or field.name in required or meaning_of(field.key)[0] is not Meaning.UNKNOWN
+
+
+_WAYS: Final = (
+    "sort",
+    "order_",
+    "convert",
+    "aux",
+    "include",
+    "exclude",
+    "start",
+    "limit",
+    "listing",
+)
+"""Filters whose names begin so say how a list is to be, not what is in it."""
+_UNDATED: Final = frozenset(
+    (
+        "stock", "coin", "pool", "currency", "indicator", "weather", "city", "country", "airport", "train",
+        "ip", "quake", "vehicle", "energy", "movie", "song", "book", "game", "pokemon", "recipe", "team",
+        "news", "video", "quote", "paper", "gene", "compound", "drug", "animal", "space", "attraction",
+        "hotel", "restaurant", "web", "post", "mail", "message", "commit", "package", "component",
+        "vulnerability", "function", "process", "law", "model", "device", "chain", "build", "setting",
+    )
+)  # fmt: skip
+"""Subjects whose things nobody made in the server, or that have a time of their own."""
+OF_NEW: Final = frozenset(("status", "state", "url", "link", "html_url", "web_url", "success"))
+"""What a thing has that a call made, though the call did not give it."""
+
+
+def _is_dated(found: Found | None) -> bool:
+    return found is None or not found.is_thing or found.subject.name not in _UNDATED
+
+
+def words_in_text(text: str) -> frozenset[str]:
+    """The words of a text, as they stand and in the singular."""
+    words = {*words_of(text), *re.findall(r"[a-z0-9]+", text.casefold())}
+    return frozenset((*words, *map(singular, words)))
 
 
 def _files(reading: ToolReading) -> bool:

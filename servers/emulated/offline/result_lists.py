@@ -8,7 +8,8 @@ from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.vocabulary import LISTED
+from astra_mcp.values.subjects import Row
+from astra_mcp.values.vocabulary import LISTED, meaning_of
 from servers.emulated.offline.finding import Call, member_of
 from servers.emulated.offline.learning import Noun
 from servers.emulated.offline.selection import (
@@ -32,6 +33,8 @@ class Answer:
     """All of it, where no schema says otherwise."""
     more: JsonObject = field(default_factory=dict[str, JsonValue])
     """What an output schema may ask for by other names."""
+    text: str | None = None
+    """The whole answer, where it is a text and no schema says otherwise."""
 
     @property
     def known(self) -> JsonObject:
@@ -86,7 +89,7 @@ class Listing:
         scope = self._scope(call, collection.noun, wanted)
         is_new = any(parent.is_made for parent in parents)
         if scope and not is_new:
-            self._store.populate(collection, scope, _SCOPED, lambda _: dict(scope))
+            self._store.populate(collection, scope, _SCOPED, lambda _, __: dict(scope))
         found = self._fitting(collection, wanted, query)
         if not found and query and not is_new and not self._was_there(collection, query):
             self._find_some(collection, query, scope)
@@ -122,15 +125,44 @@ class Listing:
 
     def _find_some(self, collection: Collection, query: str, scope: JsonObject) -> None:
         """Let entities exist that a search is for."""
+        noun, found = collection.noun, collection.noun.found
+        if found is not None and found.is_thing and not scope:
+            known = [row for row in found.subject.rows if words_match(query, row)]
+            if known:
+                self._know(collection, known)
+                return
+        titles = found.subject.found if found is not None and found.is_thing else ()
+        order = self._store.wording.titles(titles)
 
-        def given(rng: RandomStream) -> JsonObject:
-            return {
-                **scope,
-                collection.noun.display: self._store.wording.about(query, rng.at("about")),
+        wording = self._store.wording
+
+        def given(rng: RandomStream, at: int) -> JsonObject:
+            title = order[at % len(order)].replace("{query}", query)
+            about = {
+                each.name: wording.on(query, rng.at(each.name))
+                for each in noun.fields
+                if not each.root and meaning_of(each.key)[1] in ("sentence", "paragraph")
             }
+            urls = {
+                each.name: wording.url_of(title, rng)
+                for each in noun.fields
+                if not each.root and each.key in ("url", "link", "html_url")
+            }
+            return {**about, **urls, **scope, noun.display: title}
 
         place: JsonObject = {"query": query.casefold(), **scope}
-        self._store.populate(collection, place, _FOUND, given)
+        self._store.populate(
+            collection, place, (min(_FOUND[0], len(order)), min(_FOUND[1], len(order))), given
+        )
+
+    def _know(self, collection: Collection, rows: list[Row]) -> None:
+        """Let things exist that the tables have, under the names of the noun's own fields."""
+        noun = collection.noun
+        for row in rows[: _FOUND[1]]:
+            named = {noun.name_of(key, key): value for key, value in row.items()}
+            shown = {each.name for each in noun.fields} | {noun.display}
+            given = {name: value for name, value in named.items() if name in shown}
+            self._store.populate(collection, {"row": given}, (1, 1), lambda _, __, g=given: g)
 
     def _sorted(self, call: Call, collection: Collection, found: list[Entity]) -> list[Entity]:
         """Sort as the call asks, by a field that entities have; else as they stand."""

@@ -4,21 +4,23 @@ Only what differs from the documents is kept: the rest of an entity is drawn ane
 is shown, and is the same each time.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
-from astra_mcp.values.making import Making, ValueContext
+from astra_mcp.values.making import Making, ValueContext, named_value
+from astra_mcp.values.nouns import is_plural, key_of
+from astra_mcp.values.portraits import Portrait, portrait_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import UnmetError, make_id, takes
+from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field
-from servers.emulated.offline.learning import CREATED, UPDATED, Learned, Noun
+from servers.emulated.offline.learning import CREATED, OF_NEW, UPDATED, Learned, Noun
 
-__all__ = ["MAX_ENTITIES", "Collection", "Drawings", "Entity", "Store"]
+__all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
 
 MAX_ENTITIES: Final = 2000
 """So many entities one session keeps; then nothing more is made up, and nothing more can be made."""
@@ -27,8 +29,6 @@ _MAX_GONE: Final = 500
 _FIRST: Final = (3, 8)
 _DRAWS: Final = 8
 _FAR: Final = 1_000_000
-_MAX_DRAWINGS: Final = 2048
-"""Of so many entities it is remembered what was drawn; some 1 kB each."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,8 +46,16 @@ class Entity:
     """Seconds since 1970 of the last change."""
     is_made: bool = False
     """A call made it: it has no references but those that are given."""
+    is_sparse: bool = False
+    """It has what a call gave, and little else."""
     is_known: bool = True
     """It is kept, not only looked at."""
+    portrait: Portrait | None = None
+    drawn: dict[str, tuple[JsonValue, ...]] = field(
+        default_factory=dict[str, tuple[JsonValue, ...]]
+    )
+    """Members that nobody set, as they were drawn when they were first shown."""
+    """What is known of such things; None where nothing is."""
 
 
 @dataclass(slots=True)
@@ -64,6 +72,10 @@ class Collection:
     places: set[bytes] = field(default_factory=set[bytes])
     """Scopes and queries for which entities were made up already."""
 
+    def turn(self, rng: RandomStream) -> int:
+        """The place of the next entity among its like, in an order that the session decides."""
+        return rng.at("turn", self.noun.name).below(64) + len(self.entities) + len(self.gone)
+
     def newest_first(self) -> list[Entity]:
         """In the order in which lists show them."""
         newest = [*self.entities.values()][::-1]
@@ -71,48 +83,28 @@ class Collection:
         return newest
 
 
-class Drawings:
-    """Members of entities as they were drawn, by their dice: those used last, of all sessions together.
-
-    Dice are of one seed, version and place, so that one entity's are no other's. What is drawn is not
-    to be changed.
-    """
-
-    def __init__(self, size: int = _MAX_DRAWINGS) -> None:
-        """Remember those of so many entities."""
-        self._size = size
-        self._known: OrderedDict[bytes, dict[str, tuple[JsonValue, ...]]] = OrderedDict()
-
-    def of(self, rng: RandomStream) -> dict[str, tuple[JsonValue, ...]]:
-        """What was drawn of an entity, by the names of its members, to be added to; empty for none."""
-        known = self._known.get(rng.key)
-        if known is None:
-            known = self._known[rng.key] = {}
-            if len(self._known) > self._size:
-                self._known.popitem(last=False)
-        else:
-            self._known.move_to_end(rng.key)
-        return known
+def _is_free_text(schema: Mapping[str, Any]) -> bool:
+    """Say whether a schema says no more of a value than that it may be a text."""
+    if {"enum", "const", "format", "pattern"} & schema.keys():
+        return False
+    return schema.get("type", "string") == "string"
 
 
 class Store:
     """The world of one session; all tools of the server share it."""
 
-    def __init__(
-        self, learned: Learned, rng: RandomStream, drawings: Drawings | None = None
-    ) -> None:
-        """Begin with nothing made up yet.
-
-        Args:
-            learned: What the documents say.
-            rng: Decide everything.
-            drawings: Remembers what was drawn; None for one of its own.
-        """
+    def __init__(self, learned: Learned, rng: RandomStream) -> None:
+        """Begin with nothing made up yet."""
         self._learned = learned
-        self._drawings = drawings or Drawings()
         self._rng = rng
         self.clock = VirtualClock(rng)
-        self.wording = Wording(learned.language, self.clock.start)
+        document = learned.document
+        self.wording = Wording(
+            learned.language,
+            self.clock.start,
+            domain=document.domain,
+            around=learned.around,
+        )
         self.calls = 0
         self._collections: dict[str, Collection] = {}
         self._number = 0
@@ -154,7 +146,7 @@ class Store:
             if found.noun.is_given_out:
                 place = self._rng.at("first", noun)
                 number = place.at("number").between(*_FIRST)
-                self._add_some(found, place, number, lambda _: {})
+                self._add_some(found, place, number, lambda _, __: {})
                 found.first = tuple(entity.identity for entity in found.entities.values())
         return found
 
@@ -163,7 +155,7 @@ class Store:
         collection: Collection,
         place: JsonObject,
         number: tuple[int, int],
-        given: Callable[[RandomStream], JsonObject],
+        given: Callable[[RandomStream, int], JsonObject],
     ) -> None:
         """Make up entities for a place, once.
 
@@ -171,7 +163,7 @@ class Store:
             collection: Gets them.
             place: A scope or a query, as what it is made of.
             number: The fewest and the most.
-            given: Says which members an entity has, by its dice.
+            given: Says which members an entity has, by its dice and its place among them.
         """
         key = canonical_json(place)
         if key in collection.places or self.is_full or len(collection.places) >= MAX_ENTITIES:
@@ -186,12 +178,12 @@ class Store:
         collection: Collection,
         rng: RandomStream,
         number: int,
-        given: Callable[[RandomStream], JsonObject],
+        given: Callable[[RandomStream, int], JsonObject],
     ) -> None:
         for at in range(number):
             place = rng.at(at)
             born = self.clock.start - place.at("age").between(0, 60 * DAY)
-            self.add(collection, place, given(place), born=born)
+            self.add(collection, place, given(place, at), born=born)
 
     def add(
         self,
@@ -211,12 +203,17 @@ class Store:
             born: Seconds since 1970; None where a call makes it now.
             identity: As it is named; drawn where it is None.
         """
+        is_made = born is None
+        turn = None if is_made else collection.turn(self._rng)
+        portrait = self.portrait(collection.noun, rng, given, turn)
         entity = Entity(
-            identity=self._identity(collection, rng) if identity is None else identity,
+            identity=self._identity(collection, rng, portrait) if identity is None else identity,
             rng=rng,
             born=self.now if born is None else born,
             given=given,
-            is_made=born is None,
+            is_made=is_made,
+            is_sparse=is_made and bool(given),
+            portrait=portrait,
         )
         self.keep(collection, entity)
         return entity
@@ -233,13 +230,51 @@ class Store:
         """
         known = canonical_json([identity, given]).decode()
         rng = self._rng.at("named", collection.noun.name, known)
+        noun = collection.noun
+        named = given if identity is None else {**given, noun.identity.key: identity}
+        portrait = self.portrait(noun, self.dice(noun, named) or rng, named, None)
         return Entity(
-            identity=self._identity(collection, rng) if identity is None else identity,
+            identity=self._identity(collection, rng, portrait) if identity is None else identity,
             rng=rng,
             born=self.clock.start - rng.at("age").between(0, 60 * DAY),
             given=given,
             is_known=False,
+            portrait=portrait,
         )
+
+    def dice(self, noun: Noun, asked: Mapping[str, JsonValue]) -> RandomStream | None:
+        """The dice of a thing by what it is called; the same for all tools that tell of it.
+
+        Args:
+            noun: Of the thing.
+            asked: What it is asked for by.
+
+        Returns:
+            None where nothing that is asked says which thing it is.
+        """
+        if noun.found is None:
+            return None
+        subject = noun.found.subject
+        for name, value in asked.items():
+            if key_of(name) in subject.known_by and isinstance(value, str | int):
+                return self._rng.at("thing", subject.name, str(value).casefold())
+        return None
+
+    def portrait(
+        self, noun: Noun, rng: RandomStream, asked: Mapping[str, JsonValue], turn: int | None
+    ) -> Portrait | None:
+        """One thing of a noun.
+
+        Args:
+            noun: Of the thing.
+            rng: Decide what is not asked for.
+            asked: Members that it is to have.
+            turn: Its place among its like; None where it has none.
+        """
+        if noun.found is None:
+            return None
+        keyed = {key_of(name): value for name, value in asked.items()}
+        return portrait_of(noun.found, rng, keyed, turn)
 
     def keep(self, collection: Collection, entity: Entity) -> None:
         """Let an entity exist that was only looked at, or was taken away."""
@@ -299,14 +334,16 @@ class Store:
 
         self._undo.append(undo)
 
-    def _identity(self, collection: Collection, rng: RandomStream) -> JsonValue:
+    def _identity(
+        self, collection: Collection, rng: RandomStream, portrait: Portrait | None
+    ) -> JsonValue:
         """Draw an identity that nothing has had before."""
         noun = collection.noun
         value: JsonValue = None
         for draw in range(_DRAWS):
             place = rng.at("identity", draw)
             try:
-                value = self._drawn(noun, noun.identity, place)
+                value = self._drawn(noun, noun.identity, place, portrait if not draw else None)
             except UnmetError:
                 value = make_id(noun.name, place)
             if str(value) not in collection.entities and str(value) not in collection.gone:
@@ -331,26 +368,62 @@ class Store:
             yield from self._time(each, entity.born)
         elif each.key in UPDATED:
             yield from self._time(each, entity.changed or entity.born)
-        elif each.reference is None or not entity.is_made:
-            yield from self._drawn_once(collection.noun, entity.rng, each)
+        elif each.reference is not None or each.key in collection.noun.related:
+            # What names another entity lets that one exist, so it is drawn each time.
+            yield from self._not_given(collection.noun, entity, each)
+        else:
+            if each.name not in entity.drawn:
+                entity.drawn[each.name] = tuple(self._not_given(collection.noun, entity, each))
+            yield from entity.drawn[each.name]
 
-    def _drawn_once(self, noun: Noun, rng: RandomStream, each: Field) -> Sequence[JsonValue]:
-        """Draw a member, if there is one, or take what was drawn from the same dice before.
+    def _not_given(self, noun: Noun, entity: Entity, each: Field) -> Iterator[JsonValue]:
+        """A member that nobody set, if the entity has it."""
+        if not each.schema and not entity.is_sparse and entity.portrait is not None:
+            yield from self._portrayed(noun, entity, each, entity.portrait)
+        elif self._is_left_out(noun, entity, each):
+            return
+        elif not entity.is_sparse or each.is_declared or each.key in OF_NEW:
+            yield from self._made(noun, entity, each)
 
-        What names another entity is drawn anew: it lets that one exist.
-        """
-        is_of_another = each.reference is not None or each.key in noun.related
-        known = {} if is_of_another else self._drawings.of(rng)
-        found = known.get(each.name)
-        if found is None:
+    def _portrayed(
+        self, noun: Noun, entity: Entity, each: Field, portrait: Portrait
+    ) -> Iterator[JsonValue]:
+        """A member of which only the name is known: as the portrait has it, or as its like are."""
+        for value in portrait.member(each.key):
+            yield value
+            return
+        if not self._is_left_out(noun, entity, each):
+            yield from self._made(noun, entity, each)
+
+    def _made(self, noun: Noun, entity: Entity, each: Field) -> Iterator[JsonValue]:
+        try:
             is_who = self.wording.is_of_person(noun.name, each.key)
-            place = rng.at("who" if is_who else each.name)
-            try:
-                found = (self._drawn(noun, each, place),)
-            except UnmetError:
-                found = ()
-            known[each.name] = found
-        return found
+            place = entity.rng.at("who" if is_who else each.name)
+            yield self._drawn(noun, each, place, entity.portrait)
+        except UnmetError:
+            return
+
+    def _is_left_out(self, noun: Noun, entity: Entity, each: Field) -> bool:
+        """A thing that a call made refers to nothing that was not given; what nobody can know is not told."""
+        if each.reference is not None and entity.is_made:
+            return True
+        return not each.is_declared and self._is_unknown(noun, entity, each)
+
+    def _is_unknown(self, noun: Noun, entity: Entity, each: Field) -> bool:
+        """Say whether nothing is known that a member could hold, so that it is left out."""
+        portrait, key = entity.portrait, each.key
+        schema = as_schema(each.schema)
+        if not _is_free_text(schema) or each.name in each.root.get("required", ()):
+            return False
+        if portrait is not None and portrait.lacks(key):
+            return True
+        is_told = schema and portrait is not None and any(True for _ in portrait.member(key))
+        if is_told or key == noun.display:
+            return False
+        meaning, name = meaning_of(key)
+        if meaning is Meaning.UNKNOWN:
+            return not usual_values(key) and not (is_plural(key) and not schema)
+        return name in ("sentence", "paragraph", "query", "title")
 
     def _time(self, each: Field, moment: int) -> Iterator[JsonValue]:
         """A time in the form that a field has: a text, a day or a number."""
@@ -360,14 +433,17 @@ class Store:
                 yield value
                 return
 
-    def _drawn(self, noun: Noun, each: Field, rng: RandomStream) -> JsonValue:
+    def _drawn(
+        self, noun: Noun, each: Field, rng: RandomStream, portrait: Portrait | None
+    ) -> JsonValue:
         """Draw a member; one that names another entity names one that there is."""
         reference = each.reference or noun.related.get(each.key)
         if reference is not None and reference != noun.name:
             others = self.collection(reference).first
             if others:
                 return rng.choose(others)
+        if not each.schema:
+            return named_value(each.key, noun.name, rng, self.wording, portrait)
         making = Making(each.root, self.wording)
-        return making.value(
-            each.schema, ValueContext(rng=rng, key=each.key, noun=noun.name, depth=1)
-        )
+        spot = ValueContext(rng=rng, key=each.key, noun=noun.name, depth=1, portrait=portrait)
+        return making.value(each.schema, spot)

@@ -1,0 +1,376 @@
+"""What tools say that keep nothing: that something was done, sent, checked or written to a file.
+
+Sentences are made of the tool's own verb and noun and of what was asked. What only a translator or a language
+model could say is refused, as such a service does that is not there.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.values.making import Making, ValueContext
+from astra_mcp.values.nouns import words_of
+from astra_mcp.values.random_stream import RandomStream
+from astra_mcp.values.wording import Wording
+from servers.emulated.offline.finding import Call
+from servers.emulated.offline.promises import Form, Promise, said_of
+from servers.emulated.offline.selection import EntityRefusedError
+from servers.emulated.parameters import Role
+from servers.emulated.verbs import ToolReading
+
+__all__ = ["asked_of", "is_act", "outcome", "refuse_unknowable"]
+
+_MAX_ECHOED: Final = 200
+_MAX_SUMMARY: Final = 2
+_SENTENCES: Final = re.compile(r"(?<=[.!?。\uff01\uff1f])\s*")
+_TEXTS: Final = frozenset(
+    (
+        "text",
+        "content",
+        "input",
+        "document",
+        "article",
+        "input_text",
+        "body",
+        "transcript",
+        "passage",
+    )
+)
+_KINDS: Final[Mapping[str, str]] = {
+    word: kind
+    for kind, words in {
+        "check": "check validate verify test is has can should lint compile",
+        "file": "download export render capture screenshot record print save take",
+        "sent": "send notify share invite forward reply broadcast submit message",
+        "act": "click press type scroll wait hover drag play connect disconnect install restart reset refresh"
+        " sync login logout authenticate subscribe unsubscribe follow unfollow like merge push pull checkout"
+        " navigate go goto open close stop start pause resume launch run execute trigger invoke deploy"
+        " publish set switch select"
+        " fill focus tap swipe clear move resize rotate turn enable disable mount unmount"
+        " initialize init configure register unregister clone fork swap stake claim mint burn transfer buy"
+        " sell upload import ingest index copy paste undo redo save join leave mute kick ban block approve"
+        " reject cancel archive restore add remove delete create make put post apply format organize activate"
+        " terminate kill reboot shutdown enqueue schedule link unlink attach detach lock unlock place process"
+        " evolve clean build commit upgrade uninstall insert append write convert replace sort enter keypress"
+        " handle optimize train generate protect unprotect submit confirm accept dismiss encrypt decrypt bulk"
+        " skip next previous feed ping toggle load reload unload print zoom back",
+    }.items()
+    for word in words.split()
+}
+_TELLING: Final = frozenset(
+    (
+        "status", "info", "information", "data", "details", "stats", "statistics", "price", "prices", "rate",
+        "rates", "forecast", "weather", "history", "balance", "summary", "metadata", "version", "news",
+        "report", "positions", "list", "results", "analysis", "metrics", "orders", "trades", "tables",
+    )
+)  # fmt: skip
+"""A name that ends so tells something, whatever it begins with."""
+_CHECKED: Final[Mapping[str, str]] = {
+    word: told
+    for told, words in {
+        "available": "availability available", "exists": "exists exist", "connected": "connection",
+        "healthy": "health", "deprecated": "deprecated", "open": "open", "installed": "installed",
+        "authenticated": "auth authentication", "up_to_date": "update updates",
+        "compatible": "compatibility", "allowed": "permission permissions",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
+"""What a check tells, by the words of its name."""
+_RUN: Final = frozenset(("run", "perform", "execute", "conduct", "process"))
+_TOLD_OF_RUNS: Final = frozenset(
+    (
+        "scan",
+        "analysis",
+        "audit",
+        "benchmark",
+        "simulation",
+        "backtest",
+        "survey",
+        "evaluation",
+        "regression",
+    )
+)
+_UNKNOWABLE: Final[Mapping[str, str]] = {
+    "translate": "Translation", "paraphrase": "Paraphrasing", "rewrite": "Rewriting",
+    "transcribe": "Transcription",
+}  # fmt: skip
+_ASKING: Final = frozenset(("ask", "chat", "think", "completion", "llm", "consult", "answer"))
+_MODELS: Final = frozenset(
+    ("gemini", "gpt", "claude", "llm", "perplexity", "deepseek", "ollama", "openai")
+)
+_MADE: Final = frozenset(
+    ("image", "images", "video", "speech", "voice", "audio", "music", "search", "list", "get")
+)
+_READ: Final = 200
+_PROMPTS: Final = frozenset(("prompt", "question", "message", "messages", "user_prompt"))
+_IRREGULAR: Final = dict(
+    pair.split(":")
+    for pair in [
+        "send:sent",
+        "set:set",
+        "run:ran",
+        "take:took",
+        "write:wrote",
+        "put:put",
+        "go:went",
+        "make:made",
+        "build:built",
+        "buy:bought",
+        "sell:sold",
+        "begin:began",
+        "read:read",
+        "find:found",
+        "get:got",
+        "leave:left",
+        "shut:shut",
+        "do:did",
+        "undo:undid",
+        "redo:redid",
+        "ban:banned",
+        "stop:stopped",
+        "drag:dragged",
+        "tap:tapped",
+        "swap:swapped",
+        "submit:submitted",
+        "reset:reset",
+        "bid:bid",
+        "init:initialized",
+        "transfer:transferred",
+        "plan:planned",
+        "rebuild:rebuilt",
+        "cancel:cancelled",
+        "feed:fed",
+        "commit:committed",
+        "zip:zipped",
+        "bulk:processed",
+    ]
+) | {
+    "goto": "went to",
+    "login": "logged in",
+    "logout": "logged out",
+    "backup": "backed up",
+    "setup": "set up",
+}
+_TARGETS: Final = (
+    "url", "selector", "path", "file_path", "filename", "name", "title", "to", "recipient", "target", "key",
+    "text", "symbol", "id", "command", "query", "app", "element", "device", "room", "value",
+)  # fmt: skip
+_PATHS: Final = (
+    "output_path",
+    "path",
+    "file_path",
+    "filename",
+    "save_path",
+    "destination",
+    "filepath",
+)
+
+
+def asked_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
+    """The arguments that say what was asked for."""
+    fields = {p.name for p in reading.parameters if p.role in (Role.FIELD, Role.QUERY)}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name in fields
+        and not isinstance(value, dict | list | None)
+        and value != ""
+        and len(str(value)) <= _MAX_ECHOED
+    }
+
+
+def is_act(call: Call, promise: Promise) -> bool:
+    """Say whether a tool does something, and has nothing to tell beside that."""
+    if promise.form is Form.NOTICE:
+        return True
+    words = words_of(call.tool.name)
+    if "to" in words and words[-1] in _MEDIA:
+        return True
+    verb = _verb_of(call)
+    told = words_of(said_of(call.tool)[:30])[:1]
+    if promise.form in (Form.LIST, Form.NUMBER, Form.FLAG, Form.CSV, Form.MARKDOWN, Form.HTML):
+        return False
+    if len(promise.members) > 1 or (words and words[-1] in _TELLING):
+        return False
+    if verb in _RUN and words and words[-1] in _TOLD_OF_RUNS:
+        return False
+    is_told = bool(told) and told[0].rstrip("s") in _KINDS and not call.reading.word
+    return verb in _KINDS or is_told
+
+
+def _verb_of(call: Call) -> str:
+    words = words_of(call.tool.name)
+    own = call.reading.word or next((word for word in words if word in _KINDS), "")
+    return own or next((w for w in words_of(said_of(call.tool)[:30])[:1] if w in _KINDS), "")
+
+
+def refuse_unknowable(call: Call) -> str | None:
+    """What a call is told that only a reader, a translator or a language model could answer.
+
+    Returns:
+        The summary of a text that the call holds, made of its own sentences; None for other calls.
+
+    Raises:
+        EntityRefusedError: The service is not there.
+    """
+    words = words_of(call.tool.name)
+    for word in words:
+        if word in _UNKNOWABLE:
+            raise EntityRefusedError(
+                f"{_UNKNOWABLE[word]} service is not available, try again later"
+            )
+    if (words and words[0] in ("summarize", "summarise")) or words[-1:] == ("summarize",):
+        return _summary(call)
+    keys = {p.key for p in call.fields()} | {
+        p.key for p in call.reading.parameters if p.role is Role.QUERY and p.name in call.arguments
+    }
+    is_model = not _MODELS.isdisjoint(
+        words_of(said_of(call.tool)[:_READ])
+    ) or not _ASKING.isdisjoint((*words, *words_of(said_of(call.tool)[:20])[:1]))
+    if is_model and _MADE.isdisjoint(words) and not keys.isdisjoint(_PROMPTS):
+        raise EntityRefusedError("The language model is not available, try again later")
+    return None
+
+
+def _summary(call: Call) -> str:
+    """The first sentences of the text, word for word."""
+    for parameter in call.fields():
+        value = call.arguments[parameter.name]
+        if parameter.key in _TEXTS and isinstance(value, str) and value.strip():
+            sentences = [part for part in _SENTENCES.split(value.strip()) if part]
+            return " ".join(sentences[:_MAX_SUMMARY])
+    raise EntityRefusedError("The content is not available, try again later")
+
+
+def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
+    """What a tool says that did something."""
+    words = words_of(call.tool.name)
+    verb = _verb_of(call)
+    kind = _KINDS.get(verb) or next((_KINDS[w] for w in words if w in _KINDS), "act")
+    record = asked_of(call.reading, call.arguments)
+    making = Making({}, wording)
+
+    def made(key: str) -> JsonValue:
+        spot = ValueContext(rng=rng.at(key), key=key, noun=call.reading.noun or "", depth=1)
+        return making.value({}, spot)
+
+    made_file = _generated(call, words, made)
+    if made_file is not None:
+        return {**record, **made_file}
+    if kind == "check":
+        name = next((_CHECKED[w] for w in words if w in _CHECKED), "valid")
+        return {**record, name: name != "deprecated", "status": "ok"}
+    if kind == "file":
+        return {**record, **_file(call, made), "status": "completed"}
+    if kind == "sent":
+        return {**record, "id": made("message_id"), "status": "sent", "sent_at": made("sent_at")}
+    state: JsonObject = {"status": call.reading.state} if call.reading.state else {}
+    name = "detail" if "message" in record else "message"
+    return {**record, "success": True, **state, name: _told(call, verb, wording)}
+
+
+_MEDIA: Final[Mapping[str, str]] = {
+    word: ending
+    for ending, words in {
+        "png": "image images picture logo avatar art meme qr chart cloud wordcloud thumbnail plot graph"
+        " heatmap",
+        "svg": "svg icon diagram",
+        "mp4": "video animation",
+        "mp3": "audio speech voice music song sound podcast",
+    }.items()
+    for word in words.split()
+}
+"""The ending of a file that holds what a word names."""
+_MAKING: Final = frozenset(
+    (
+        "generate",
+        "create",
+        "make",
+        "draw",
+        "to",
+        "synthesize",
+        "render",
+        "produce",
+        "edit",
+        "upscale",
+        "plot",
+    )
+)
+
+
+def _generated(
+    call: Call, words: tuple[str, ...], made: Callable[[str], JsonValue]
+) -> JsonObject | None:
+    """The picture, film or sound that a call had made; None for calls that have none made."""
+    media = [_MEDIA[word] for word in words if word in _MEDIA]
+    ending = None if not media else media[-1 if "to" in words else 0]
+    if ending is None or _MAKING.isdisjoint(words):
+        return None
+    name = str(made("hash"))[:12]
+    sizes: JsonObject = {"width": 1024, "height": 1024} if ending == "png" else {}
+    lasts: JsonObject = {"duration": 5 + int(name, 16) % 40} if ending in ("mp3", "mp4") else {}
+    path = next((v for k, v in _given(call).items() if k in _PATHS and isinstance(v, str)), None)
+    where: JsonObject = (
+        {"path": path} if path else {"url": f"https://{made('domain')}/files/{name}.{ending}"}
+    )
+    return {"id": name, "status": "completed", **where, "format": ending, **sizes, **lasts}
+
+
+def _given(call: Call) -> dict[str, JsonValue]:
+    return {p.key: call.arguments[p.name] for p in call.fields()}
+
+
+def _file(call: Call, made: Callable[[str], JsonValue]) -> JsonObject:
+    """The file that a call wrote: where it asked for it, of the kind that it asked for."""
+    given = _given(call)
+    wanted = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
+    asked = {
+        key: call.arguments[name] for name in call.arguments if (key := name.lower()) in _FORMATS
+    }
+    words = words_of(call.tool.name)
+    is_picture = not {"screenshot", "render", "capture", "image", "photo"}.isdisjoint(words)
+    ending = next((str(v).lower() for v in asked.values() if isinstance(v, str)), None)
+    usual = next((_MEDIA[word] for word in words if word in _MEDIA), "json")
+    ending = ending or next((w for w in words if w in _ENDINGS), "png" if is_picture else usual)
+    stem = "screenshot" if is_picture else "_".join(w for w in words if w not in _KINDS) or "export"
+    return {
+        "path": wanted or f"{_FOLDER}/{stem}_{str(made('date')).replace('-', '')}.{ending}",
+        "size": made("size"),
+    }
+
+
+_FOLDER: Final = "/workspace/output"
+_FORMATS: Final = frozenset(("format", "output_format", "file_format", "type"))
+_ENDINGS: Final = frozenset(
+    ("pdf", "csv", "png", "svg", "html", "json", "xlsx", "zip", "mp3", "mp4", "md")
+)
+
+
+def _told(call: Call, verb: str, wording: Wording) -> str:
+    """``Clicked #submit``: what was done to what."""
+    words = [w for w in words_of(call.tool.name) if w not in ("tool", "api", "mcp")]
+    if not wording.is_english:
+        return wording.done(" ".join(words))
+    at = words.index(verb) if verb in words else -1
+    after = words[at + 1 :] or words[:at]
+    target = _target(call)
+    said = " ".join([_past(verb or "finish"), *after]).capitalize()
+    return f"{said}: {target}" if target else said
+
+
+def _target(call: Call) -> str:
+    given = _given(call)
+    found = (given[key] for key in _TARGETS if isinstance(given.get(key), str | int))
+    return str(next(found, ""))[:_MAX_ECHOED]
+
+
+def _past(verb: str) -> str:
+    """``click`` is ``clicked``."""
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if verb.endswith("e"):
+        return f"{verb}d"
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ied"
+    return f"{verb}ed"

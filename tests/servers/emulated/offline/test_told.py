@@ -1,0 +1,280 @@
+"""What is made up fits the question, its trade and the form that the tool is said to give."""
+
+import csv
+import io
+import json
+import re
+from base64 import b64decode
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from astra_mcp.values.portraits import portrait_of
+from astra_mcp.values.random_stream import RandomStream
+from astra_mcp.values.subjects import find_subject
+from astra_mcp.values.wording import Wording
+from servers.emulated.offline.promises import Form, read_promise
+
+from emulated_worlds import World, document_of, spec, text
+
+number: dict[str, Any] = {"type": "integer"}
+degrees: dict[str, Any] = {"type": "number"}
+
+
+def rows_of(told: Any) -> list[Any]:
+    """The list that an answer holds."""
+    return next(cast("list[Any]", value) for value in told.values() if isinstance(value, list))
+
+
+def world_of(*tools: Any, language: str = "en", seed: int = 1) -> World:
+    return World(document_of(*tools, language=language), seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("said", "form"),
+    [
+        ("Count words. Returns: int: the number of words", Form.NUMBER),
+        ("Returns the total number of accounts.", Form.NUMBER),
+        ("Returns true if the page is public, false otherwise.", Form.FLAG),
+        ("Show all.\n\nReturns:\n    List of matching posts", Form.LIST),
+        ("Returns: A Markdown-formatted table of coins", Form.MARKDOWN),
+        ("Returns: CSV of all rows", Form.CSV),
+        ("Returns: base64-encoded PNG", Form.IMAGE),
+        ("Returns the URL of the page", Form.URL),
+        ("Returns: Dictionary with the details", Form.RECORD),
+        ("Returns: A message confirming that it was sent", Form.NOTICE),
+        ("返回\uff1a匹配的文章列表", Form.LIST),
+        ("List posts. Args: limit: how many to return", None),
+    ],
+)
+def test_the_form_is_what_the_description_says(said: str, form: Form | None) -> None:
+    assert read_promise(spec("look", said)).form is form
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("Get a hotel. Returns name, address, rating and price.", ["name", "address", "rating", "price"]),
+        ("Get a film, including title, rating, and language.", ["title", "rating", "language"]),
+        ('Returns: {"temperature": 3, "windSpeed": 4}', ["temperature", "windSpeed"]),
+        ("Returns:\n- title: of the book\n- author: who wrote it\n", ["title", "author"]),
+        (":return: total Number 总数 name String 股东名 type Number 0-机构 1-人", ["total", "name", "type"]),
+    ],
+)  # fmt: skip
+def test_members_are_those_that_the_description_names(said: str, names: list[str]) -> None:
+    found = [member.name for member in read_promise(spec("get_it", said)).members]
+    assert found == names or {*names} <= {*found}
+
+
+def test_a_number_a_flag_a_list_and_a_table_are_given_as_such() -> None:
+    world = world_of(
+        spec("get_account_total", "Returns the total number of accounts."),
+        spec("is_open_access", "Returns true if it is open access.", pmid=text),
+        spec("get_city_facts", "Returns: List of cities", country=text),
+        spec("export_city_csv", "Returns: CSV of cities", country=text),
+        spec("city_table", "Returns: a Markdown table of cities", country=text),
+        spec("get_map_image", "Returns: base64 PNG image", city=text),
+    )
+    assert isinstance(world.call("get_account_total"), int)
+    assert isinstance(world.call("is_open_access", pmid="34567890"), bool)
+    rows = world.call("get_city_facts", country="France")
+    assert isinstance(rows, list)
+    assert rows
+    table = list(csv.DictReader(io.StringIO(world.call("export_city_csv", country="France"))))
+    assert table
+    assert "|" in world.call("city_table", country="France") or "**" in world.call(
+        "city_table", country="France"
+    )
+    picture = world.call("get_map_image", city="Lyon")
+    assert b64decode(picture["data"]).startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_a_city_lies_where_it_lies_whichever_tool_is_asked() -> None:
+    world = world_of(
+        spec("get_weather", "Current weather of a city.", city=text),
+        spec("get_forecast", "Weather forecast.", city=text, days=number),
+        spec("geocode_city", "Get coordinates of a city: latitude, longitude.", city=text),
+    )
+    told = world.call("geocode_city", city="tokyo")
+
+    assert (told["latitude"], told["longitude"]) == (35.6762, 139.6503)
+    days = world.call("get_forecast", city="Tokyo", days=4)
+    rows = rows_of(days)
+    assert len(rows) == 4
+    assert [row["date"] for row in rows] == sorted(row["date"] for row in rows)
+    weather = world.call("get_weather", city="Tokyo")
+    assert weather == world.call("get_weather", city="Tokyo")
+    assert weather["city"] == "Tokyo"
+
+
+def test_two_tools_that_tell_of_one_share_agree() -> None:
+    world = world_of(
+        spec("get_stock_quote", "Quote of a stock.", symbol=text),
+        spec("get_stock_price", "Current price of a stock.", symbol=text),
+    )
+    quote, price = (
+        world.call(tool, symbol="MSFT") for tool in ("get_stock_quote", "get_stock_price")
+    )
+    assert quote["price"] == price["price"]
+    assert quote["name"] == "Microsoft Corporation"
+    assert quote["currency"] == "USD"
+
+
+def test_of_a_thing_that_is_not_known_no_name_is_made_up() -> None:
+    world = world_of(spec("get_stock_quote", "Quote of a stock.", symbol=text))
+    told = world.call("get_stock_quote", symbol="ZZQX")
+
+    assert told["symbol"] == "ZZQX"
+    assert "name" not in told
+
+
+def test_days_lie_in_the_range_that_is_asked_for() -> None:
+    world = world_of(
+        spec("get_stock_history", "Daily prices of a stock.", symbol=text, start_date=text, end_date=text)
+    )  # fmt: skip
+    told = world.call(
+        "get_stock_history", symbol="AAPL", start_date="2025-03-03", end_date="2025-03-07"
+    )
+    rows = rows_of(told)
+
+    assert [row["date"] for row in rows] == [f"2025-03-0{day}" for day in range(3, 8)]
+    assert all(row["low"] <= min(row["open"], row["close"]) for row in rows)
+    assert all(row["high"] >= max(row["open"], row["close"]) for row in rows)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_no_more_is_told_than_is_asked_for(limit: int) -> None:
+    world = world_of(
+        spec("get_news", "Latest news.", limit=number),
+        spec("search_papers", "Search papers.", query=text, limit=number),
+    )
+    for told in (
+        world.call("get_news", limit=limit),
+        world.call("search_papers", query="quantum sensors", limit=limit),
+    ):
+        rows = rows_of(told)
+        assert 0 < len(rows) <= limit
+
+
+def test_a_search_finds_real_things_by_their_names_and_others_by_the_words_asked() -> None:
+    world = world_of(spec("search_movies", "Search movies.", query=text))
+    real = world.call("search_movies", query="Inception")["movies"]
+    assert [row["director"] for row in real] == ["Christopher Nolan"]
+    other = world.call("search_movies", query="glass harbour")["movies"]
+    assert all("glass harbour" in row["title"] for row in other)
+
+
+def test_a_query_is_answered_by_rows_of_its_columns() -> None:
+    world = world_of(spec("execute_query", "Run SQL.", sql=text))
+    told = world.call("execute_query", sql="SELECT id, email AS mail FROM users LIMIT 2")
+
+    assert [[*row] for row in told["rows"]] == [["id", "mail"]] * len(told["rows"])
+    assert 0 < len(told["rows"]) <= 2
+
+
+def test_a_page_is_titled_by_its_address_and_a_program_prints_its_literals() -> None:
+    world = world_of(
+        spec("fetch_markdown", "Fetch a page as Markdown.", url=text),
+        spec("run_code", "Run Python.", code=text),
+    )
+    page = world.call("fetch_markdown", url="https://docs.acme.dev/guide/solar-power.html")
+    assert page.startswith("# Solar Power\n")
+    assert world.call("run_code", code="print('hello')")["stdout"] == "hello\n"
+
+
+def test_what_only_a_translator_or_a_model_could_say_is_refused() -> None:
+    world = world_of(
+        spec("translate_text", "Translate.", text=text, target=text),
+        spec("ask_question", "Ask the model.", question=text),
+        spec("summarize_url", "Summarize a page.", url=text),
+    )
+    assert "not available" in world.refusal("translate_text", text="Hello", target="fr")
+    assert "not available" in world.refusal("ask_question", question="Why?")
+    assert "not available" in world.refusal("summarize_url", url="https://a.dev/x")
+
+
+def test_a_text_is_summarized_by_its_own_sentences() -> None:
+    world = world_of(spec("summarize_text", "Summarize.", text=text))
+    given = "The bridge opened. It took three years. Traffic fell."
+    assert world.call("summarize_text", text=given) == {
+        "summary": "The bridge opened. It took three years."
+    }
+
+
+def test_what_was_done_is_said_in_the_words_of_the_tool() -> None:
+    world = world_of(spec("browser_click", "Click an element.", selector=text))
+    told = world.call("browser_click", selector="#submit")
+    assert told["success"] is True
+    assert told["message"] == "Clicked browser: #submit"
+
+
+def test_a_generated_picture_is_a_file_of_its_kind() -> None:
+    world = world_of(spec("generate_image", "Generate an image from a prompt.", prompt=text))
+    told = world.call("generate_image", prompt="a red bicycle")
+    assert told["prompt"] == "a red bicycle"
+    assert told["url"].endswith(".png")
+
+
+SUBJECTS = (
+    "weather", "stock", "coin", "paper", "flight", "recipe", "repository", "movie", "drug", "issue", "email",
+    "tweet", "vulnerability", "container", "hotel", "order", "employee",
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(noun=st.sampled_from(SUBJECTS), seed=st.integers(0, 2**32))
+def test_members_of_one_thing_fit_each_other(noun: str, seed: int) -> None:
+    found = find_subject(noun)
+    assert found is not None
+    portrait = portrait_of(found, RandomStream.of_seed(seed), {}, None)
+    again = portrait_of(found, RandomStream.of_seed(seed), {}, None)
+    for key in (*found.fields, "open", "high", "low", "close"):
+        assert [*portrait.member(key)] == [*again.member(key)]
+    for low, high in (
+        ("low", "high"),
+        ("temp_min", "temp_max"),
+        ("low", "close"),
+        ("open", "high"),
+    ):
+        pair = [*portrait.member(low), *portrait.member(high)]
+        if len(pair) == 2 and all(isinstance(value, int | float) for value in pair):
+            assert pair[0] <= pair[1]  # pyright: ignore[reportOperatorIssue]
+
+
+@given(seed=st.integers(0, 2**32), what=st.sampled_from(["event", "flight", "trip"]))
+def test_what_ends_does_so_after_it_began(seed: int, what: str) -> None:
+    del what
+    wording, dice = Wording("en", 1_750_000_000), RandomStream.of_seed(seed)
+    assert wording.between(dice, "start_time") < wording.between(dice, "end_time")
+    assert wording.between(dice, "departure_time") < wording.between(dice, "arrival_time")
+
+
+FILLER = re.compile(r"team agreed|completed successfully|Budget Review|front desk|quarterly", re.I)
+VERBS = ("get", "list", "search", "create", "analyze", "check", "run", "delete_all", "generate")
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    verb=st.sampled_from(VERBS),
+    noun=st.sampled_from((*SUBJECTS, "widget", "frobnication", "report")),
+)
+def test_no_answer_holds_sentences_of_an_office(verb: str, noun: str) -> None:
+    tools = [
+        spec(f"{verb}_{noun}s", f"{verb} {noun}s.", optional=("query",), query=text),
+        spec(f"get_{noun}_details", f"Details of a {noun}.", name=text),
+    ]
+    world = world_of(*tools)
+    for tool, arguments in ((tools[0], {"query": "blue"}), (tools[1], {"name": "Blue"})):
+        told = json.dumps(world.ask(tool.name, **arguments).value)
+        assert FILLER.search(told) is None
+
+
+def test_every_subject_has_what_it_needs() -> None:
+    for noun in SUBJECTS:
+        found = find_subject(noun)
+        assert found is not None, noun
+        assert found.fields, noun
+        for row in found.subject.rows:
+            assert tuple(row) == found.subject.columns
