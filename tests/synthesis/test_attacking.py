@@ -343,8 +343,8 @@ async def test_calls_beyond_those_of_an_episode_are_not_made(sandbox: Sandbox) -
 async def test_a_run_with_a_second_tier_has_it_judge_what_the_attack_mends(votes: int) -> None:
     nobody: Any = None
     names = {"generator": "g", "judge": "j"}
-    given: dict[str, Any] = dict.fromkeys(Parts.__dataclass_fields__)
-    parts = Parts(**given | {"names": names})
+    given: dict[str, Any] = {**dict.fromkeys(Parts.__dataclass_fields__), "names": names}
+    parts = Parts(**given)
     recipe = Recipe(
         wanted=Wanted(), attempts=BuildAttempts(), num_judge_votes=votes, num_attacks=FEW
     )
