@@ -104,8 +104,8 @@ async def test_the_wrong_worker_sends_requests_on_and_our_clients_follow(fleet: 
         for one in created:
             owner = owner_of(one.id, NUM_WORKERS)
             wrong = urls[1 - owner]
-            answer = await control.http.post(f"{wrong}/episodes/{one.id}/mcp", content=b"{}")
-            assert answer.status_code == 307
+            answer = await control.http.send("POST", f"{wrong}/episodes/{one.id}/mcp", {}, b"{}")
+            assert answer.status == 307
             assert answer.headers["location"] == one.mcp_url
             agent = EpisodeClient(f"{wrong}/episodes/{one.id}/mcp", control.http)
             assert total(await agent.call("add", {"amount": 3})) == 3
