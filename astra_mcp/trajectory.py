@@ -36,6 +36,7 @@ __all__ = [
     "CallNote",
     "FunctionCall",
     "Message",
+    "ModelUsage",
     "RolloutBoundary",
     "Seeds",
     "StopReason",
@@ -178,7 +179,22 @@ class Seeds(FrozenModel):
     index: int = Field(ge=0)
     """Number of the episode among those of its source."""
     episode: int
-    """The derived seed that the gateway and the agent were given."""
+    """The derived seed that the gateway was given, and the agent for the first sample; that of a further one
+    is derived from it and the sample's number."""
+
+
+class ModelUsage(FrozenModel):
+    """What the agent's model took in one episode, as its endpoint counted."""
+
+    calls: int = Field(ge=0)
+    """Begun, whether answered or not; a retried one is one."""
+    prompt_tokens: int | None
+    """None, like the others, where the endpoint did not tell of every answered call."""
+    completion_tokens: int | None
+    cached_tokens: int | None
+    """Of those of the prompts, what the endpoint had in a cache."""
+    cost: float | None
+    """In the currency of the configured prices; None where they are not known."""
 
 
 class Versions(FrozenModel):
@@ -212,6 +228,15 @@ class Trajectory(FrozenModel):
     seeds: Seeds
     versions: Versions
     labels: dict[str, str] = Field(default_factory=dict[str, str])
+    group: str | None = None
+    """The same for all samples of one question under one seed of the environment, and for no other; like the
+    next three None in files of before."""
+    sample: int | None = Field(default=None, ge=0)
+    """Number of the episode in its group."""
+    options: str | None = None
+    """What was asked for with every episode of the run, as JSON text of an object."""
+    usage: ModelUsage | None = None
+    """What the model took; None for an agent without one."""
     tools: tuple[JsonObject, ...]
     """OpenAI function documents, as the agent was shown them."""
     tools_hash: str | None

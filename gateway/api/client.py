@@ -182,6 +182,16 @@ class GatewayClient:
         """Close an episode and read its final state; closing twice is allowed."""
         return await self._ask(EpisodeState, "DELETE", _path("episodes", episode))
 
+    async def close_episodes(self, episodes: Sequence[EpisodeId]) -> list[EpisodeState]:
+        """Close several episodes, at most 1,024, and read their final states; closing twice is allowed.
+
+        Raises:
+            RefusedError: One of them cannot be closed; all others are.
+        """
+        body: JsonValue = [*episodes]
+        path = "/v1/episodes:close"
+        return await self._ask(list[EpisodeState], "POST", path, body, may_repeat=True)
+
     async def environments(self) -> list[EnvironmentInfo]:
         """List all environments, by name, a page after the other."""
         found: list[EnvironmentInfo] = []
@@ -222,9 +232,15 @@ class GatewayClient:
         raise _refusal(response.status, _decode(response))
 
     async def _ask(
-        self, kind: type[Asked], method: str, path: str, body: JsonValue = None
+        self,
+        kind: type[Asked],
+        method: str,
+        path: str,
+        body: JsonValue = None,
+        *,
+        may_repeat: bool | None = None,
     ) -> Asked:
-        response = await self._request(method, path, body)
+        response = await self._request(method, path, body, may_repeat=may_repeat)
         data = _decode(response)
         if not response.is_success:
             raise _refusal(response.status, data)
