@@ -5,6 +5,7 @@ a line of a file is a training example without conversion. Knows values and file
 gateway nor an agent.
 """
 
+import fcntl
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,6 +53,8 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 2
+_LINE_START = b'{"schema_version":'
+"""By which the beginning of a torn line is told from what is not ours."""
 
 
 class FunctionCall(FrozenModel):
@@ -315,21 +318,29 @@ def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
 
 
 class TrajectoryWriter:
-    """Writes a new JSONL file, one whole line or none per trajectory.
+    """Writes a JSONL file, one whole line or none per trajectory; no two writers have one file at once.
 
-    A context manager: what fails before the first line leaves no file behind.
+    A context manager: what fails before the first line leaves no new file behind.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, goes_on: bool = False) -> None:
         """Create the file, and its folder where it is missing.
 
+        Args:
+            path: Of the file.
+            goes_on: Write behind the lines that the file has, where there is one. Call :meth:`mend` before.
+
         Raises:
-            ConfigError: The file exists already (it is never overwritten), or cannot be created.
+            ConfigError: The file exists already (it is never overwritten), is written by somebody else, ends
+                in what is no line of trajectories, or cannot be created.
         """
         self.path = path
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-        if path.exists():
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (0 if goes_on else os.O_EXCL)
+        self._is_new = not path.exists()
+        if not self._is_new and not goes_on:
             raise ConfigError(f"{path} exists and is kept as it is: name another file")
+        if not self._is_new and not path.is_file():
+            raise ConfigError(f"{path} is no file to go on with: name another one")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(path, flags, 0o644)
@@ -337,13 +348,70 @@ class TrajectoryWriter:
             raise ConfigError(f"{path} cannot be created: {error.strerror}") from None
         self._size = 0
         self._starts: list[int] = []
+        self._num_torn = 0
+        self._lacks_end = False
+        try:
+            self._lock(self._file)
+            self._find_lines()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def num_lines(self) -> int:
+        """Whole lines in the file."""
+        return len(self._starts)
+
+    def _lock(self, file: int) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = os.path.samestat(os.fstat(file), self.path.stat())
+        except (BlockingIOError, FileNotFoundError):
+            is_there = False
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be locked: {error.strerror}") from None
+        if not is_there:
+            raise ConfigError(f"another process writes {self.path}: wait for its end")
+
+    def _find_lines(self) -> None:
+        """Count what is there; a last line without its end is whole, or torn, or not ours."""
+        last = b""
+        with self.path.open("rb") as lines:
+            for last in lines:
+                self._starts.append(self._size)
+                self._size += len(last)
+        if not last or last.endswith(b"\n"):
+            return
+        try:
+            Trajectory.model_validate_json(last)
+        except ValidationError:
+            self._size = self._starts.pop()
+            self._num_torn = len(last)
+        else:
+            self._lacks_end = True
+        if last[: len(_LINE_START)] != _LINE_START[: len(last)]:
+            number = len(self._starts) + 1
+            raise ConfigError(f"{self.path}: line {number} is no trajectory: name another file")
+
+    def mend(self) -> int:
+        """End a last line that is whole, or take off one that was cut; answers how many bytes are gone.
+
+        Raises:
+            ConfigError: The disk refuses; the lines that are whole are intact.
+        """
+        if self._lacks_end:
+            self._append(b"\n")
+        torn, self._num_torn, self._lacks_end = self._num_torn, 0, False
+        if torn:
+            os.truncate(self.path, self._size)
+        return torn
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.close()
-        if error is not None and self._size == 0:
+        if error is not None and self._size == 0 and self._is_new:
             self.path.unlink(missing_ok=True)
 
     def write(self, trajectory: Trajectory) -> None:
@@ -352,17 +420,20 @@ class TrajectoryWriter:
         Raises:
             ConfigError: The disk is full or refuses; all earlier lines are intact.
         """
+        start = self._size
+        self._append(trajectory.model_dump_json().encode() + b"\n")
+        self._starts.append(start)
+
+    def _append(self, data: bytes) -> None:
         if self._file is None:
             raise ValueError(f"{self.path} is closed")
-        line = trajectory.model_dump_json().encode() + b"\n"
         try:
-            if os.write(self._file, line) < len(line):
+            if os.write(self._file, data) < len(data):
                 os.truncate(self.path, self._size)
                 raise ConfigError(f"{self.path}: the disk is full; {self._size} bytes were kept")
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None
-        self._starts.append(self._size)
-        self._size += len(line)
+        self._size += len(data)
 
     def arrange(self, order: Sequence[int]) -> None:
         """Put the lines into an order and close the file; it changes as a whole or not at all.
@@ -370,13 +441,14 @@ class TrajectoryWriter:
         One line at a time is in memory.
 
         Args:
-            order: The number of every line, from 0 as they were written, in the order wanted.
+            order: The numbers of the lines, from 0 as they were written, in the order wanted; one that is
+                missing is left out.
 
         Raises:
             ConfigError: The disk is full or refuses; the file is as it was written.
         """
-        self.close()
         if list(order) == list(range(len(self._starts))):
+            self.close()
             return
         ends = [*self._starts[1:], self._size]
         draft = self.path.with_name(f".{token_hex(8)}.draft")
@@ -396,6 +468,7 @@ class TrajectoryWriter:
             ) from None
         finally:
             draft.unlink(missing_ok=True)
+            self.close()  # and with it the lock, once the file is in its place
 
     def close(self) -> None:
         """Close the file; closing twice is allowed."""

@@ -444,8 +444,12 @@ async def _message(answer: Answer) -> Any:
     """Decode an answer, or find it among the events of a stream, where notifications come before it."""
     if not answer.headers.get("content-type", "").startswith("text/event-stream"):
         return _decode(answer)
-    stream = httpx2.Response(answer.status, headers=answer.headers, content=answer.body)
-    stream.encoding = "utf-8"  # whatever its type names
+    stream = httpx2.Response(
+        answer.status,
+        headers={"content-type": "text/event-stream"},
+        content=answer.body,
+        request=httpx2.Request("POST", "http://gateway"),  # an error names no episode
+    )
     try:
         async for event in httpx2.EventSource(stream, max_event_size=MAX_BODY_BYTES):
             found = _decode(answer, event.data.encode()) if event.data else None

@@ -70,7 +70,7 @@ def reported(
 ) -> Generator[tuple[TrajectoryWriter, RolloutReport]]:
     """A file and its report, to which the places were added in this order."""
     with TrajectoryWriter(path) as writer:
-        report = RolloutReport(writer.write, lambda: None)
+        report = RolloutReport(writer.write)
         for place in order:
             report.add(place, played(place, words=words[place]))
         yield writer, report
@@ -82,13 +82,14 @@ def places(path: Path) -> list[int]:
 
 def test_each_trajectory_is_on_the_disk_when_it_is_finished(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    advanced: list[list[int]] = []
+    found: list[list[int]] = []
     with TrajectoryWriter(path) as writer:
-        report = RolloutReport(writer.write, lambda: advanced.append(places(path)))
+        report = RolloutReport(writer.write)
         for place in (2, 0, 1):
             report.add(place, played(place))
+            found.append(places(path))
 
-    assert advanced == [[2], [2, 0], [2, 0, 1]]
+    assert found == [[2], [2, 0], [2, 0, 1]]
 
 
 def test_a_trajectory_is_not_kept_in_memory(tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_the_names_of_many_servers_leave_the_figures_beside_them_in_sight(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     names = [f"A_Server_That_Has_A_Long_Name_{number}" for number in range(12)]
-    report = RolloutReport(lambda _: None, lambda: None, servers=names)
+    report = RolloutReport(lambda _: None, servers=names)
     source = {"kind": "servers", "names": names}
     report.add(7, played(7).model_copy(update={"source": source}))
     report.print_table(file=Path("t"))
@@ -171,7 +172,7 @@ def test_the_names_of_many_servers_leave_the_figures_beside_them_in_sight(
 
 
 def report_of(*found: tuple[int, Trajectory, Usage]) -> RolloutReport:
-    report = RolloutReport(lambda _: None, lambda: None)
+    report = RolloutReport(lambda _: None)
     for place, trajectory, usage in found:
         report.add(place, trajectory, usage)
     return report
