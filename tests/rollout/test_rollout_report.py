@@ -35,6 +35,7 @@ from astra_mcp.trajectory import (
     UserMessage,
     read_trajectories,
 )
+from training.rollout.model_usage import spent, told
 
 from completions_server import CompletionsServer, refuses, says
 from trajectories import a_trajectory
@@ -198,6 +199,35 @@ def test_programs_are_told_which_episode_it_was_why_it_stopped_and_what_it_cost(
     assert [first[k] for k in keys] == ["0" * 32, "turns", 1000, 0.25, 0.99999990000001]
     assert [second[k] for k in keys] == ["1" * 32, "failure", 0, 0.0, None]
     assert (printed["model_calls"], printed["tokens"], printed["cost"]) == (4, 1000, 0.25)
+
+
+def test_what_an_endpoint_did_not_tell_is_null_for_programs_also_in_the_sum(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    usages = (PAID, Usage(calls=1, untold=1, untold_cached=1, unpriced=1))
+    report = report_of(
+        *(
+            (n, played(n).model_copy(update={"usage": told(usage)}), usage)
+            for n, usage in enumerate(usages)
+        )
+    )
+    report.print_object(agent=AGENT, seed=0, url="http://x", file=Path("t"))
+    printed = json.loads(capsys.readouterr().out)
+    counts = {"prompt_tokens": 900, "completion_tokens": 100, "cached_tokens": 0, "cost": 0.25}
+    nothing = dict.fromkeys(counts)
+    rows = [row["usage"] for row in printed["episodes"]]
+    assert rows == [{"calls": 3, **counts}, {"calls": 1, **nothing}]
+    assert printed["usage"] == {"calls": 4, **nothing}
+    assert [row["tokens"] for row in printed["episodes"]] == [1000, None]
+
+
+@given(
+    st.builds(
+        Usage, calls=st.integers(0, 9), prompt_tokens=st.integers(0, 9), untold=st.integers(0, 2)
+    )
+)
+def test_what_a_trajectory_tells_of_its_model_is_counted_again_the_same(usage: Usage) -> None:
+    assert told(spent(told(usage))) == told(usage)
 
 
 def test_people_are_told_the_same_in_80_columns_and_in_round_figures(
