@@ -238,14 +238,15 @@ async def repeat(
     pauses = BackOff(RETRY_SECONDS, MAX_RETRY_SECONDS)
     while True:
         pause = pauses.next()
+        is_late = anyio.current_time() >= deadline
         try:
             answer = await send()
         except retried:
-            if anyio.current_time() >= deadline:
+            if is_late:
                 raise
         else:
             wanted = _wanted_pause(answer, may_repeat=may_repeat)
-            if wanted is None or anyio.current_time() + wanted >= deadline:
+            if is_late or wanted is None or wanted >= seconds:
                 return answer
             pause = max(pause, wanted)
         await anyio.sleep(pause)

@@ -327,6 +327,7 @@ async def test_the_openapi_document_describes_every_path_and_its_errors(gateway:
     assert set(paths) == {
         "/v1/episodes",
         "/v1/episodes:batch",
+        "/v1/episodes:close",
         "/v1/episodes/{id}",
         "/v1/episodes/{id}/record",
         "/v1/environments",
