@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
 
 from astra_mcp import __version__
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import AstraError
 from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.connections import Connections
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 
 SEED = 0
@@ -134,7 +134,7 @@ class Round:
 
 
 async def play_round(
-    http: httpx.AsyncClient, created: list[EpisodeCreated], tool: str, parameter: str
+    http: Connections, created: list[EpisodeCreated], tool: str, parameter: str
 ) -> Round:
     """Call every episode once; its nonce is made of its place."""
     outcome = Round()

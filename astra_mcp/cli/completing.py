@@ -19,7 +19,7 @@ IMPORT_FORMATS: Final = (
     "listing",
 )
 """Those of files, and the last two of addresses."""
-FLAGS: Final = frozenset({"--http", "--trusted", "--gold", "--failure-delay", "--json"})
+FLAGS: Final = frozenset({"--http", "--trusted", "--gold", "--failure-delay", "--resume", "--json"})
 """Options of commands that take names, behind which no value stands."""
 
 _Names = Callable[[], Iterable[str]]

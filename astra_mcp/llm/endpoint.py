@@ -144,8 +144,19 @@ class Endpoint:
         is_of_use = bool(document.get("choices") or document.get("data"))
         if self._budget is not None and (tokens is not None or is_of_use):
             self._budget.charge(cost, tokens.total if tokens else None)
-        counted = tokens.model_dump(exclude_none=True) if tokens else {}
-        note_usage(Usage(calls=1, seconds=seconds, cost=cost or 0.0, **counted))
+        note_usage(
+            Usage(
+                calls=1,
+                seconds=seconds,
+                cost=cost or 0.0,
+                prompt_tokens=tokens.prompt_tokens if tokens else 0,
+                completion_tokens=tokens.completion_tokens or 0 if tokens else 0,
+                cached_tokens=tokens.cached or 0 if tokens else 0,
+                untold=tokens is None or tokens.completion_tokens is None,
+                untold_cached=tokens is None or tokens.cached is None,
+                unpriced=cost is None,
+            )
+        )
 
 
 def _note_retries(last: httpx2.Request) -> None:
@@ -164,6 +175,17 @@ def _place(error: openai.APIConnectionError) -> str:
 class _Tokens(BaseModel):
     prompt_tokens: int = Field(ge=0)
     completion_tokens: int | None = Field(default=None, ge=0)
+    prompt_tokens_details: object = None
+    """What they are made of, in whatever form; the counts above hold without it."""
+
+    @property
+    def cached(self) -> int | None:
+        """Of the prompt, what the endpoint had cached; None where it does not say."""
+        match self.prompt_tokens_details:
+            case {"cached_tokens": int(count)} if 0 <= count <= self.prompt_tokens:
+                return count
+            case _:
+                return None
 
     @property
     def total(self) -> int:

@@ -91,6 +91,14 @@ class Usage(FrozenModel):
     """Further attempts of these calls."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the prompts, what the endpoint had in a cache of its own."""
+    untold: int = 0
+    """Answered calls of which the endpoint does not say how many tokens prompt and answer had."""
+    untold_cached: int = 0
+    """Answered calls of which it does not say how many tokens were cached."""
+    unpriced: int = 0
+    """Answered calls whose cost cannot be known."""
     seconds: float = 0.0
     """Sum of the times that calls took, not the time that passed."""
     cost: float = 0.0

@@ -29,7 +29,7 @@ def closed_line(fields: Mapping[str, Any]) -> JsonObject:
         ValueError: A number is not finite, which JSON cannot carry.
     """
     texts = {k: v if k in PLAIN_MEMBERS else _json_text(v) for k, v in fields.items()}
-    return {**texts, _VERSION: SCHEMA_VERSION}
+    return {_VERSION: SCHEMA_VERSION, **texts}
 
 
 def opened_line(line: Mapping[str, Any]) -> JsonObject:

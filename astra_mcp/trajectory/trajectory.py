@@ -3,6 +3,7 @@
 Messages are OpenAI chat messages, the tool list is the OpenAI function documents as they were shown.
 """
 
+import fcntl
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ __all__ = [
     "CallNote",
     "FunctionCall",
     "Message",
+    "ModelUsage",
     "RolloutBoundary",
     "Seeds",
     "StopReason",
@@ -50,6 +52,9 @@ __all__ = [
     "Versions",
     "read_trajectories",
 ]
+
+_LINE_START = b'{"schema_version":'
+"""By which the beginning of a torn line is told from what is not ours."""
 
 
 class FunctionCall(FrozenModel):
@@ -177,7 +182,22 @@ class Seeds(FrozenModel):
     index: int = Field(ge=0)
     """Number of the episode among those of its source."""
     episode: int
-    """The derived seed that the gateway and the agent were given."""
+    """The derived seed that the gateway was given, and the agent for the first sample; that of a further one
+    is derived from it and the sample's number."""
+
+
+class ModelUsage(FrozenModel):
+    """What the agent's model took in one episode, as its endpoint counted."""
+
+    calls: int = Field(ge=0)
+    """Begun, whether answered or not; a retried one is one."""
+    prompt_tokens: int | None
+    """None, like the others, where the endpoint did not tell of every answered call."""
+    completion_tokens: int | None
+    cached_tokens: int | None
+    """Of those of the prompts, what the endpoint had in a cache."""
+    cost: float | None
+    """In the currency of the configured prices; None where they are not known."""
 
 
 class Versions(FrozenModel):
@@ -206,6 +226,15 @@ class Trajectory(FrozenModel):
     seeds: Seeds
     versions: Versions
     labels: dict[str, str] = Field(default_factory=dict[str, str])
+    group: str | None = None
+    """The same for all samples of one question under one seed of the environment, and for no other; like the
+    next three None in files of before."""
+    sample: int | None = Field(default=None, ge=0)
+    """Number of the episode in its group."""
+    options: str | None = None
+    """What was asked for with every episode of the run, as JSON text of an object."""
+    usage: ModelUsage | None = None
+    """What the model took; None for an agent without one."""
     tools: tuple[JsonObject, ...]
     """OpenAI function documents, as the agent was shown them."""
     tools_hash: str | None
@@ -302,21 +331,29 @@ def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
 
 
 class TrajectoryWriter:
-    """Writes a new JSONL file, one whole line or none per trajectory.
+    """Writes a JSONL file, one whole line or none per trajectory; no two writers have one file at once.
 
-    A context manager: what fails before the first line leaves no file behind.
+    A context manager: what fails before the first line leaves no new file behind.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, goes_on: bool = False) -> None:
         """Create the file, and its folder where it is missing.
 
+        Args:
+            path: Of the file.
+            goes_on: Write behind the lines that the file has, where there is one. Call :meth:`mend` before.
+
         Raises:
-            ConfigError: The file exists already (it is never overwritten), or cannot be created.
+            ConfigError: The file exists already (it is never overwritten), is written by somebody else, ends
+                in what is no line of trajectories, or cannot be created.
         """
         self.path = path
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
-        if path.exists():
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (0 if goes_on else os.O_EXCL)
+        self._is_new = not path.exists()
+        if not self._is_new and not goes_on:
             raise ConfigError(f"{path} exists and is kept as it is: name another file")
+        if not self._is_new and not path.is_file():
+            raise ConfigError(f"{path} is no file to go on with: name another one")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(path, flags, 0o644)
@@ -324,13 +361,70 @@ class TrajectoryWriter:
             raise ConfigError(f"{path} cannot be created: {error.strerror}") from None
         self._size = 0
         self._starts: list[int] = []
+        self._num_torn = 0
+        self._lacks_end = False
+        try:
+            self._lock(self._file)
+            self._find_lines()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def num_lines(self) -> int:
+        """Whole lines in the file."""
+        return len(self._starts)
+
+    def _lock(self, file: int) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = os.path.samestat(os.fstat(file), self.path.stat())
+        except (BlockingIOError, FileNotFoundError):
+            is_there = False
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be locked: {error.strerror}") from None
+        if not is_there:
+            raise ConfigError(f"another process writes {self.path}: wait for its end")
+
+    def _find_lines(self) -> None:
+        """Count what is there; a last line without its end is whole, or torn, or not ours."""
+        last = b""
+        with self.path.open("rb") as lines:
+            for last in lines:
+                self._starts.append(self._size)
+                self._size += len(last)
+        if not last or last.endswith(b"\n"):
+            return
+        try:
+            Trajectory.from_line(_parse_object(last))
+        except (RecursionError, ValueError):
+            self._size = self._starts.pop()
+            self._num_torn = len(last)
+        else:
+            self._lacks_end = True
+        if last[: len(_LINE_START)] != _LINE_START[: len(last)]:
+            number = len(self._starts) + 1
+            raise ConfigError(f"{self.path}: line {number} is no trajectory: name another file")
+
+    def mend(self) -> int:
+        """End a last line that is whole, or take off one that was cut; answers how many bytes are gone.
+
+        Raises:
+            ConfigError: The disk refuses; the lines that are whole are intact.
+        """
+        if self._lacks_end:
+            self._append(b"\n")
+        torn, self._num_torn, self._lacks_end = self._num_torn, 0, False
+        if torn:
+            os.truncate(self.path, self._size)
+        return torn
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.close()
-        if error is not None and self._size == 0:
+        if error is not None and self._size == 0 and self._is_new:
             self.path.unlink(missing_ok=True)
 
     def write(self, trajectory: Trajectory) -> None:
@@ -340,21 +434,25 @@ class TrajectoryWriter:
             ConfigError: The disk is full or refuses, or the trajectory holds what JSON cannot carry; all
                 earlier lines are intact.
         """
-        if self._file is None:
-            raise ValueError(f"{self.path} is closed")
+        start = self._size
         try:
             line = orjson.dumps(trajectory.as_line()) + b"\n"
         except (TypeError, ValueError) as error:
             words = f"the trajectory of episode {trajectory.episode_id} cannot be written as JSON"
             raise ConfigError(f"{self.path}: {words}: {error}") from None
+        self._append(line)
+        self._starts.append(start)
+
+    def _append(self, data: bytes) -> None:
+        if self._file is None:
+            raise ValueError(f"{self.path} is closed")
         try:
-            if os.write(self._file, line) < len(line):
+            if os.write(self._file, data) < len(data):
                 os.truncate(self.path, self._size)
                 raise ConfigError(f"{self.path}: the disk is full; {self._size} bytes were kept")
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from None
-        self._starts.append(self._size)
-        self._size += len(line)
+        self._size += len(data)
 
     def arrange(self, order: Sequence[int]) -> None:
         """Put the lines into an order and close the file; it changes as a whole or not at all.
@@ -362,13 +460,14 @@ class TrajectoryWriter:
         One line at a time is in memory.
 
         Args:
-            order: The number of every line, from 0 as they were written, in the order wanted.
+            order: The numbers of the lines, from 0 as they were written, in the order wanted; one that is
+                missing is left out.
 
         Raises:
             ConfigError: The disk is full or refuses; the file is as it was written.
         """
-        self.close()
         if list(order) == list(range(len(self._starts))):
+            self.close()
             return
         ends = [*self._starts[1:], self._size]
         draft = self.path.with_name(f".{token_hex(8)}.draft")
@@ -388,6 +487,7 @@ class TrajectoryWriter:
             ) from None
         finally:
             draft.unlink(missing_ok=True)
+            self.close()  # and with it the lock, once the file is in its place
 
     def close(self) -> None:
         """Close the file; closing twice is allowed."""

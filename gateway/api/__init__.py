@@ -2,5 +2,5 @@
 
 Knows nothing of how the gateway works inside. Everything of the gateway may import it, and it is all that
 ``training`` may import. To read in this order: :mod:`~gateway.api.seams`, :mod:`~gateway.api.wire`,
-:mod:`~gateway.api.client`.
+:mod:`~gateway.api.connections`, :mod:`~gateway.api.client`.
 """

@@ -8,24 +8,31 @@ holds a key or an episode's address.
 import base64
 import re
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import count
 from typing import Any, Self, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 import anyio
-import httpx
+import httpx2
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
-from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.tracing import client_span
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
+from gateway.api.connections import (
+    MAX_BODY_BYTES,
+    STOPPING,
+    Answer,
+    Connections,
+    follow,
+    open_http,
+    repeat,
+)
 from gateway.api.environments import MAX_PAGE
 from gateway.api.seams import EnvironmentDetails, EnvironmentInfo, GoldCall
 from gateway.api.wire import (
@@ -41,6 +48,7 @@ from gateway.api.wire import (
 )
 
 __all__ = [
+    "STOPPING",
     "UPSTREAM_FAILED",
     "CallRefusedError",
     "EpisodeClient",
@@ -54,18 +62,9 @@ CONTROL_SECONDS = 60.0
 """Deadline of one control request."""
 CALL_SECONDS = 120.0
 """Deadline of one tool call; above the gateway's own default of 60 s, so that its answer arrives first."""
-CONNECT_SECONDS = 10.0
 RECONNECT_SECONDS = 10.0
 """A gateway that is restarted may refuse and break connections for so long before that is an error. A call
 carries an id, so it is sent again without taking effect twice."""
-RETRY_SECONDS = 0.1
-"""Wait before the second attempt; twice as long before each further one."""
-MAX_RETRY_SECONDS = 1.0
-MAX_REDIRECTS = 3
-MAX_CONNECTIONS = 512
-"""Of one pool; requests beyond so many wait for a free connection."""
-STOPPING = "stopping"
-"""Code of the answer to a request that came too late for a gateway that stops; nothing was done."""
 
 _HEADER_SAFE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _ENVELOPE: JsonObject = {
@@ -73,7 +72,8 @@ _ENVELOPE: JsonObject = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "astra-mcp", "version": __version__},
 }
-Answer = TypeVar("Answer")
+_JSON = {"Content-Type": "application/json"}
+Asked = TypeVar("Asked")
 
 
 UPSTREAM_FAILED = "upstream_failed"
@@ -111,19 +111,6 @@ class CallRefusedError(TransportError):
         return f"{self.message} ({self.code})"
 
 
-@asynccontextmanager
-async def open_http() -> AsyncGenerator[httpx.AsyncClient]:
-    """Open a connection pool for any number of clients.
-
-    Never goes through a proxy named by the environment: the gateway is usually on this machine.
-    """
-    limits = httpx.Limits(
-        max_connections=MAX_CONNECTIONS, max_keepalive_connections=MAX_CONNECTIONS
-    )
-    async with httpx.AsyncClient(limits=limits, trust_env=False) as http:
-        yield http
-
-
 class GatewayClient:
     """Client of the control plane; an async context manager that owns its connections."""
 
@@ -137,7 +124,7 @@ class GatewayClient:
         self._base_url = base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {key}"}
         self._pool = open_http()
-        self._http: httpx.AsyncClient | None = None
+        self._http: Connections | None = None
 
     async def __aenter__(self) -> Self:
         self._http = await self._pool.__aenter__()
@@ -148,7 +135,7 @@ class GatewayClient:
         await self._pool.__aexit__(*exc_info)
 
     @property
-    def http(self) -> httpx.AsyncClient:
+    def http(self) -> Connections:
         """The connection pool, for the :class:`EpisodeClient` of each episode. Holds no key."""
         if self._http is None:
             raise TransportError("GatewayClient is used outside of `async with`")
@@ -195,6 +182,16 @@ class GatewayClient:
         """Close an episode and read its final state; closing twice is allowed."""
         return await self._ask(EpisodeState, "DELETE", _path("episodes", episode))
 
+    async def close_episodes(self, episodes: Sequence[EpisodeId]) -> list[EpisodeState]:
+        """Close several episodes, at most 1,024, and read their final states; closing twice is allowed.
+
+        Raises:
+            RefusedError: One of them cannot be closed; all others are.
+        """
+        body: JsonValue = [*episodes]
+        path = "/v1/episodes:close"
+        return await self._ask(list[EpisodeState], "POST", path, body, may_repeat=True)
+
     async def environments(self) -> list[EnvironmentInfo]:
         """List all environments, by name, a page after the other."""
         found: list[EnvironmentInfo] = []
@@ -231,41 +228,45 @@ class GatewayClient:
         """Read the metrics in Prometheus' text format, of all workers."""
         response = await self._request("GET", "/metrics")
         if response.is_success:
-            return response.content
-        raise _refusal(response.status_code, _decode(response))
+            return response.body
+        raise _refusal(response.status, _decode(response))
 
     async def _ask(
-        self, kind: type[Answer], method: str, path: str, body: JsonValue = None
-    ) -> Answer:
-        response = await self._request(method, path, body)
+        self,
+        kind: type[Asked],
+        method: str,
+        path: str,
+        body: JsonValue = None,
+        *,
+        may_repeat: bool | None = None,
+    ) -> Asked:
+        response = await self._request(method, path, body, may_repeat=may_repeat)
         data = _decode(response)
         if not response.is_success:
-            raise _refusal(response.status_code, data)
+            raise _refusal(response.status, data)
         try:
             return _reader(kind).validate_python(data)
         except ValidationError as error:
             raise _not_understood(error) from None
 
-    async def _request(self, method: str, path: str, body: JsonValue = None) -> httpx.Response:
+    async def _request(
+        self, method: str, path: str, body: JsonValue = None, *, may_repeat: bool | None = None
+    ) -> Answer:
+        """Ask; by default only what is no POST may have been done before it is sent again."""
         content = None if body is None else orjson.dumps(body)
-        headers = self._headers | ({"Content-Type": "application/json"} if content else {})
-        timeout = httpx.Timeout(CONTROL_SECONDS, connect=CONNECT_SECONDS)
+        headers = self._headers if content is None else self._headers | _JSON
+        is_safe = method != "POST" if may_repeat is None else may_repeat
 
-        def build(url: str) -> httpx.Request:
-            return self.http.build_request(
-                method, url, content=content, headers=headers, timeout=timeout
+        async def send() -> Answer:
+            return await follow(
+                lambda url: self.http.send(method, url, headers, content), self._base_url + path
             )
 
-        # What was sent may have been done: only what can be asked twice is.
-        retried = () if method == "POST" else (httpx.ReadError, httpx.RemoteProtocolError)
+        retried = (httpx2.ReadError, httpx2.RemoteProtocolError) if is_safe else ()
         try:
             with anyio.fail_after(CONTROL_SECONDS):
-                return await _retry(
-                    lambda: _follow(self.http, self._base_url + path, build),
-                    retried,
-                    RECONNECT_SECONDS,
-                )
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+                return await repeat(send, retried, RECONNECT_SECONDS, may_repeat=is_safe)
+        except (httpx2.TransportError, TimeoutError) as error:
             raise TransportError(
                 f"no answer from the gateway at {self._base_url} ({_describe(error)}); "
                 "is `astra-mcp serve` running there?"
@@ -278,7 +279,7 @@ class EpisodeClient:
     def __init__(
         self,
         mcp_url: str,
-        http: httpx.AsyncClient,
+        http: Connections,
         *,
         key: str | None = None,
         timeout_seconds: float = CALL_SECONDS,
@@ -378,33 +379,28 @@ class EpisodeClient:
         }
         if "name" in params:
             headers["Mcp-Name"] = _header_value(str(params["name"]))
-        return self._result(await self._post(content, headers), request_id)
+        return await self._result(await self._post(content, headers), request_id)
 
-    async def _post(self, content: bytes, headers: Mapping[str, str]) -> httpx.Response:
-        timeout = httpx.Timeout(self._timeout_seconds, connect=CONNECT_SECONDS)
-
-        def build(url: str) -> httpx.Request:
-            return self._http.build_request(
-                "POST", url, content=content, headers=headers, timeout=timeout
+    async def _post(self, content: bytes, headers: Mapping[str, str]) -> Answer:
+        async def send() -> Answer:
+            answer = await follow(
+                lambda url: self._http.send("POST", url, headers, content), self._url
             )
+            self._url = answer.url
+            return answer
 
-        async def send() -> httpx.Response:
-            response = await _follow(self._http, self._url, build)
-            self._url = str(response.request.url)
-            return response
-
-        retried = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout)
+        retried = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
         try:
             with anyio.fail_after(self._timeout_seconds):
-                return await _retry(send, retried, self._reconnect_seconds)
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+                return await repeat(send, retried, self._reconnect_seconds, may_repeat=True)
+        except (httpx2.TransportError, TimeoutError) as error:
             failure = error
         msg = f"no answer from the gateway to an MCP request ({_describe(failure)})"
         raise TransportError(msg) from None
 
     @staticmethod
-    def _result(response: httpx.Response, request_id: int) -> Any:
-        data = _decode(response)
+    async def _result(answer: Answer, request_id: int) -> Any:
+        data = await _message(answer)
         if not isinstance(data, dict):
             raise _not_understood(None)
         reply = cast("dict[str, Any]", data)
@@ -412,63 +408,15 @@ class EpisodeClient:
         if isinstance(error, dict):
             fault = cast("dict[str, Any]", error)
             message = str(fault.get("message", ""))
-            if response.status_code == 410:
+            if answer.status == 410:
                 raise EpisodeEndedError(message)
             code = fault.get("code")
-            if response.status_code in (200, 400) and isinstance(code, int):
+            if answer.status in (200, 400) and isinstance(code, int):
                 raise CallRefusedError(code, message)
-            raise _refusal(response.status_code, data)
-        if not response.is_success or reply.get("id") != request_id or "result" not in reply:
+            raise _refusal(answer.status, data)
+        if not answer.is_success or reply.get("id") != request_id or "result" not in reply:
             raise _not_understood(None)
         return reply["result"]
-
-
-async def _follow(
-    http: httpx.AsyncClient, url: str, build: Callable[[str], httpx.Request]
-) -> httpx.Response:
-    """Send a request, and again to the worker that it belongs to where another one answers so.
-
-    Raises:
-        TransportError: It leads to another host, which must not learn what was meant for this one.
-        httpx.HTTPError: No answer came.
-    """
-    for _ in range(MAX_REDIRECTS):
-        response = await http.send(build(url), follow_redirects=False)
-        if response.status_code != 307 or "location" not in response.headers:
-            return response
-        here, there = response.request.url, response.request.url.join(response.headers["location"])
-        if (there.scheme, there.host) != (here.scheme, here.host):
-            msg = "the gateway sends the request on to another host, which is not followed"
-            raise TransportError(msg)
-        url = str(there)
-    raise TransportError(f"the gateway sent a request on more than {MAX_REDIRECTS} times")
-
-
-async def _retry(
-    send: Callable[[], Awaitable[httpx.Response]],
-    retried: tuple[type[Exception], ...],
-    seconds: float,
-) -> httpx.Response:
-    """Send until there is an answer that is none of a gateway that stops, or the time is over."""
-    deadline = anyio.current_time() + seconds
-    pauses = BackOff(RETRY_SECONDS, MAX_RETRY_SECONDS)
-    while True:
-        is_late = anyio.current_time() >= deadline
-        try:
-            response = await send()
-        except retried:
-            if is_late:
-                raise
-        else:
-            if is_late or not _is_stopping(response):
-                return response
-        await anyio.sleep(pauses.next())
-
-
-def _is_stopping(response: httpx.Response) -> bool:
-    if response.status_code != 503:
-        return False
-    return _refusal(503, _decode(response)).code == STOPPING
 
 
 def _body(request: EpisodeRequest) -> JsonObject:
@@ -480,16 +428,36 @@ def _path(*parts: str) -> str:
 
 
 @cache
-def _reader(kind: type[Answer]) -> TypeAdapter[Answer]:
+def _reader(kind: type[Asked]) -> TypeAdapter[Asked]:
     return TypeAdapter(kind)
 
 
-def _decode(response: httpx.Response) -> Any:
+def _decode(answer: Answer, body: bytes | None = None) -> Any:
     try:
-        return orjson.loads(response.content)
+        return orjson.loads(answer.body if body is None else body)
     except orjson.JSONDecodeError:
-        msg = f"the gateway answered {response.status_code} without JSON; is this its address?"
+        msg = f"the gateway answered {answer.status} without JSON; is this its address?"
         raise TransportError(msg) from None
+
+
+async def _message(answer: Answer) -> Any:
+    """Decode an answer, or find it among the events of a stream, where notifications come before it."""
+    if not answer.headers.get("content-type", "").startswith("text/event-stream"):
+        return _decode(answer)
+    stream = httpx2.Response(
+        answer.status,
+        headers={"content-type": "text/event-stream"},
+        content=answer.body,
+        request=httpx2.Request("POST", "http://gateway"),  # an error names no episode
+    )
+    try:
+        async for event in httpx2.EventSource(stream, max_event_size=MAX_BODY_BYTES):
+            found = _decode(answer, event.data.encode()) if event.data else None
+            if isinstance(found, dict) and "id" in found and "method" not in found:
+                return cast("object", found)
+    except httpx2.TransportError:
+        raise _not_understood(None) from None
+    raise _not_understood(None)
 
 
 def _refusal(status: int, data: Any) -> RefusedError:
@@ -508,7 +476,7 @@ def _not_understood(error: Exception | None) -> TransportError:
 
 
 def _describe(error: Exception | None) -> str:
-    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
         return "deadline passed"
     return type(error).__name__
 

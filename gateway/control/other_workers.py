@@ -107,7 +107,11 @@ class Fleet:
     async def close(self, worker: int, episodes: Sequence[EpisodeId]) -> None:
         """Close episodes of another worker that nobody was told of."""
         for episode in episodes:
-            await self._ask(worker, lambda client, id=episode: client.close_episode(id))
+            await self.close_one(worker, episode)
+
+    async def close_one(self, worker: int, episode: EpisodeId) -> EpisodeState:
+        """Close an episode of another worker. Raises as :meth:`create`."""
+        return await self._ask(worker, lambda client: client.close_episode(episode))
 
     async def _ask(
         self, worker: int, question: Callable[[GatewayClient], Awaitable[Answer]]

@@ -21,7 +21,7 @@ from starlette.routing import Match
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import map_concurrently, shielded
 from astra_mcp.errors import (
     AstraError,
     CapacityError,
@@ -57,11 +57,14 @@ from gateway.api.wire import (
 from gateway.control.other_workers import Fleet, Slice
 from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
+from gateway.edge.placement import owner_of
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
 
 MAX_BATCH = 1024
 """Episodes of one batch request."""
+
+_CLOSINGS_AT_ONCE = 32
 
 Readiness = Callable[[], Sequence[str]]
 """Names what keeps the gateway from taking episodes; empty where it is ready."""
@@ -130,6 +133,7 @@ class ControlPlane:
         v1 = APIRouter(prefix="/v1", responses=_documented(_ERRORS))
         v1.add_api_route("/episodes", self.create, methods=["POST"], status_code=201)
         v1.add_api_route("/episodes:batch", self.create_batch, methods=["POST"], status_code=201)
+        v1.add_api_route("/episodes:close", self.close_batch, methods=["POST"])
         v1.add_api_route("/episodes", self.list_open, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.state, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.close, methods=["DELETE"])
@@ -264,6 +268,34 @@ class ControlPlane:
         """Close an episode after its running calls, and read its final state; repeatable."""
         return await self._episodes.close(id)
 
+    async def close_batch(
+        self, body: Annotated[list[str], Field(min_length=1, max_length=MAX_BATCH)]
+    ) -> list[EpisodeState]:
+        """Close several episodes by their ids, each as `DELETE` does; final states in the same order.
+
+        All that can be are closed, also where another one cannot; repeatable.
+        """
+        faults: dict[int, AstraError] = {}
+
+        async def close_one(item: tuple[int, str]) -> EpisodeState | None:
+            place, id = item
+            try:
+                return await self._close_anywhere(id)
+            except AstraError as error:
+                faults[place] = error
+                return None
+
+        states = await map_concurrently(close_one, enumerate(body), limit=_CLOSINGS_AT_ONCE)
+        if faults:
+            raise _of_item(min(faults), faults[min(faults)])
+        return [state for state in states if state is not None]
+
+    async def _close_anywhere(self, id: str) -> EpisodeState:
+        owner = owner_of(id, self._fleet.worker_info.count)
+        if owner == self._fleet.worker_info.index:
+            return await self._episodes.close(id)
+        return await self._fleet.close_one(owner, EpisodeId(id))
+
     async def environments(  # noqa: PLR0913 - one parameter for each of the query
         self,
         request: Request,
@@ -348,6 +380,14 @@ class ControlPlane:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
+
+
+def _of_item(place: int, error: AstraError) -> AstraError:
+    """Say of which one of several episodes an error speaks."""
+    said = f"episode {place} of the list was not closed (all others were that can be): "
+    if isinstance(error, RefusedError):
+        return RefusedError(error.status, error.code, f"{said}{error.message}")
+    return type(error)(f"{said}{error}")
 
 
 def _documented(errors: Mapping[int, str]) -> dict[int | str, dict[str, object]]:

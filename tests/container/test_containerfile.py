@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.client import EpisodeClient, GatewayClient, open_http
 from gateway.api.wire import EpisodeRequest
 from gateway.edge.keys import read_control_key
 
@@ -285,7 +285,8 @@ async def test_the_entry_point_serves_as_the_container_s_user(running: Running) 
 async def test_the_interactive_endpoints_need_the_key_of_the_environment(running: Running) -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
         assert (await http.post(f"{running.url}/mcp", content=b"{}")).status_code == 401
-        assert (await EpisodeClient(f"{running.url}/mcp", http, key=API_KEY).list_tools()) != ()
+    async with open_http() as kept:
+        assert (await EpisodeClient(f"{running.url}/mcp", kept, key=API_KEY).list_tools()) != ()
 
 
 @by_hand

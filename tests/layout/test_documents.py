@@ -16,7 +16,7 @@ _HOMES: Mapping[str, Sequence[str]] = {
     "mcp": ("servers", "gateway", "astra_mcp.mcp", "astra_mcp.testing"),
     "openai": ("astra_mcp.llm",),
     "qwen_agent": ("training.rollout",),
-    "httpx": ("gateway.api", "astra_mcp.cli", "registry.importers"),
+    "httpx": ("astra_mcp.cli", "registry.importers"),
     "sqlmodel": ("registry",),
     "torch": ("training.tiny", "training.sft", "training.rl", "training.render"),
     "transformers": ("training.tiny", "training.sft", "training.rl", "training.render"),

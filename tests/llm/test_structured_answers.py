@@ -157,7 +157,11 @@ async def test_what_calls_took_is_noted_also_where_they_failed(
             await judge(model, "another")
 
     assert meter.usage.model_copy(update={"seconds": 0.0}) == Usage(
-        calls=2, prompt_tokens=200, completion_tokens=40, cost=2 * (100 * 2 + 20 * 10) / 1e6
+        calls=2,
+        prompt_tokens=200,
+        completion_tokens=40,
+        cost=2 * (100 * 2 + 20 * 10) / 1e6,
+        untold_cached=2,
     )
     assert meter.usage.seconds > 0
     assert failed.usage.calls == 1

@@ -127,7 +127,17 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
     assert {"agent": "oracle", "model": None, "seed": 0}.items() <= report.items()
     assert report["episodes"][0].keys() == {
         *("environment", "agent", "seed", "status", "reward", "recall", "precision", "calls"),
-        *("failure", "episode_id", "stop", "tokens", "cost", "question"),
+        *(
+            "failure",
+            "episode_id",
+            "stop",
+            "tokens",
+            "cost",
+            "question",
+            "group",
+            "sample",
+            "usage",
+        ),
     }
     rows = list(read_trajectories(Path(report["trajectories"])))
     assert [row.environment for row in rows] == NAMES[:2]

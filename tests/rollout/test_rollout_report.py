@@ -35,6 +35,7 @@ from astra_mcp.trajectory import (
     UserMessage,
     read_trajectories,
 )
+from training.rollout.model_usage import spent, told
 
 from completions_server import CompletionsServer, refuses, says
 from trajectories import a_trajectory
@@ -70,7 +71,7 @@ def reported(
 ) -> Generator[tuple[TrajectoryWriter, RolloutReport]]:
     """A file and its report, to which the places were added in this order."""
     with TrajectoryWriter(path) as writer:
-        report = RolloutReport(writer.write, lambda: None)
+        report = RolloutReport(writer.write)
         for place in order:
             report.add(place, played(place, words=words[place]))
         yield writer, report
@@ -82,13 +83,14 @@ def places(path: Path) -> list[int]:
 
 def test_each_trajectory_is_on_the_disk_when_it_is_finished(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    advanced: list[list[int]] = []
+    found: list[list[int]] = []
     with TrajectoryWriter(path) as writer:
-        report = RolloutReport(writer.write, lambda: advanced.append(places(path)))
+        report = RolloutReport(writer.write)
         for place in (2, 0, 1):
             report.add(place, played(place))
+            found.append(places(path))
 
-    assert advanced == [[2], [2, 0], [2, 0, 1]]
+    assert found == [[2], [2, 0], [2, 0, 1]]
 
 
 def test_a_trajectory_is_not_kept_in_memory(tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_the_names_of_many_servers_leave_the_figures_beside_them_in_sight(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     names = [f"A_Server_That_Has_A_Long_Name_{number}" for number in range(12)]
-    report = RolloutReport(lambda _: None, lambda: None, servers=names)
+    report = RolloutReport(lambda _: None, servers=names)
     source = {"kind": "servers", "names": names}
     report.add(7, played(7).model_copy(update={"source": source}))
     report.print_table(file=Path("t"))
@@ -171,7 +173,7 @@ def test_the_names_of_many_servers_leave_the_figures_beside_them_in_sight(
 
 
 def report_of(*found: tuple[int, Trajectory, Usage]) -> RolloutReport:
-    report = RolloutReport(lambda _: None, lambda: None)
+    report = RolloutReport(lambda _: None)
     for place, trajectory, usage in found:
         report.add(place, trajectory, usage)
     return report
@@ -197,6 +199,35 @@ def test_programs_are_told_which_episode_it_was_why_it_stopped_and_what_it_cost(
     assert [first[k] for k in keys] == ["0" * 32, "turns", 1000, 0.25, 0.99999990000001]
     assert [second[k] for k in keys] == ["1" * 32, "failure", 0, 0.0, None]
     assert (printed["model_calls"], printed["tokens"], printed["cost"]) == (4, 1000, 0.25)
+
+
+def test_what_an_endpoint_did_not_tell_is_null_for_programs_also_in_the_sum(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    usages = (PAID, Usage(calls=1, untold=1, untold_cached=1, unpriced=1))
+    report = report_of(
+        *(
+            (n, played(n).model_copy(update={"usage": told(usage)}), usage)
+            for n, usage in enumerate(usages)
+        )
+    )
+    report.print_object(agent=AGENT, seed=0, url="http://x", file=Path("t"))
+    printed = json.loads(capsys.readouterr().out)
+    counts = {"prompt_tokens": 900, "completion_tokens": 100, "cached_tokens": 0, "cost": 0.25}
+    nothing = dict.fromkeys(counts)
+    rows = [row["usage"] for row in printed["episodes"]]
+    assert rows == [{"calls": 3, **counts}, {"calls": 1, **nothing}]
+    assert printed["usage"] == {"calls": 4, **nothing}
+    assert [row["tokens"] for row in printed["episodes"]] == [1000, None]
+
+
+@given(
+    st.builds(
+        Usage, calls=st.integers(0, 9), prompt_tokens=st.integers(0, 9), untold=st.integers(0, 2)
+    )
+)
+def test_what_a_trajectory_tells_of_its_model_is_counted_again_the_same(usage: Usage) -> None:
+    assert told(spent(told(usage))) == told(usage)
 
 
 def test_people_are_told_the_same_in_80_columns_and_in_round_figures(

@@ -35,7 +35,7 @@ from training.rollout.episode import LiveEpisode
 from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.run import run_rollout, run_rollouts
 
-from completions_server import CompletionsServer, asks, says, tool_texts
+from completions_server import CompletionsServer, asks, says, sends, tool_texts
 from small_gateway import NAME, SmallGateway, open_small_gateway
 
 
@@ -141,6 +141,115 @@ async def test_malformed_arguments_count_and_cost_precision(
         (1, Origin.TOOL, (1,), False),
     ]
     assert "not valid JSON" in tool_texts(completions.requests[-1])[0]
+
+
+@pytest.mark.parametrize(
+    ("counted", "usage"),
+    [
+        ({"prompt_tokens": 90, "completion_tokens": 10}, (90, 10, None, 0.00011)),
+        (
+            {
+                "prompt_tokens": 90,
+                "completion_tokens": 10,
+                "prompt_tokens_details": {"cached_tokens": 64},
+            },
+            (90, 10, 64, 0.00011),
+        ),
+        (
+            {"prompt_tokens": 90, "completion_tokens": 10, "prompt_tokens_details": "many"},
+            (90, 10, None, 0.00011),
+        ),
+        ({"prompt_tokens": 90}, (None, None, None, None)),
+        (None, (None, None, None, None)),
+    ],
+)
+async def test_a_trajectory_says_what_the_endpoint_told_of_its_model_and_null_for_the_rest(
+    gateway: SmallGateway,
+    completions: CompletionsServer,
+    counted: object,
+    usage: tuple[int | None, int | None, int | None, float | None],
+) -> None:
+    choice = {"message": {"content": "300 tons."}, "finish_reason": "stop"}
+    completions.script.append(sends({"choices": [choice], "usage": counted}))
+    config = completions.config(prompt_price=1.0, completion_price=2.0)
+    async with open_model(Role.AGENT, config) as chat:
+        trajectory = await run_rollout(gateway.client, ModelAgent("scripted", chat), ROLLOUT)
+
+    told = trajectory.usage
+    assert told is not None
+    assert told.calls == 1
+    assert (told.prompt_tokens, told.completion_tokens, told.cached_tokens, told.cost) == usage
+    unpriced = await run_rollout(gateway.client, NoopAgent(), ROLLOUT)
+    assert unpriced.usage is None
+
+
+async def test_samples_are_opened_and_closed_together_and_one_that_fails_leaves_the_others(
+    gateway: SmallGateway,
+) -> None:
+    class Uneven(ScriptedAgent):
+        def __init__(self) -> None:
+            super().__init__(["look"])
+            self.seeds: list[int] = []
+            self.all_play = anyio.Event()
+
+        async def play(self, episode: EpisodeView) -> StopReason:
+            self.seeds.append(episode.seed)
+            if len(self.seeds) == 3:
+                self.all_play.set()
+            await self.all_play.wait()
+            assert gateway.episodes.count_open() == 3
+            stop = await super().play(episode)
+            if episode.seed == self.seeds[1]:
+                raise ModelError("HTTP 500", ModelFault.SERVER_ERROR)
+            return stop
+
+    agent = Uneven()
+    rollouts = plan_rollouts([(HARBOUR, "v1")], num_episodes=2, num_samples=3, root_seed=0)
+    finished: dict[int, Trajectory] = {}
+
+    def keep(place: int, trajectory: Trajectory, _: Usage) -> None:
+        assert gateway.episodes.count_open() == 0
+        finished[place] = trajectory
+
+    with anyio.fail_after(20):
+        await run_rollouts(gateway.client, agent, rollouts[:3], concurrency=3, on_finished=keep)
+
+    assert agent.seeds == [rollout.agent_seed for rollout in rollouts[:3]]
+    assert len({r.agent_seed for r in rollouts}) == 6
+    assert [ended(finished[n])[:2] for n in range(3)] == [
+        (EpisodeStatus.CLOSED, None),
+        (EpisodeStatus.FAILED, RolloutBoundary.MODEL),
+        (EpisodeStatus.CLOSED, None),
+    ]
+    assert {t.group for t in finished.values()} == {rollouts[0].group} != {rollouts[3].group}
+    assert [finished[n].sample for n in range(3)] == [0, 1, 2]
+
+
+async def test_a_cancelled_group_keeps_the_samples_that_were_played_to_their_end(
+    gateway: SmallGateway,
+) -> None:
+    finished: list[int | None] = []
+    answered = anyio.Event()
+
+    class FirstAlone(ScriptedAgent):
+        async def play(self, episode: EpisodeView) -> StopReason:
+            if episode.seed != rollouts[0].agent_seed:
+                await anyio.sleep_forever()
+            stop = await super().play(episode)
+            answered.set()
+            return stop
+
+    rollouts = plan_rollouts([(HARBOUR, "v1")], num_episodes=1, num_samples=3, root_seed=0)
+    keep: Callable[[int, Trajectory, Usage], None] = lambda _, t, __: finished.append(t.sample)  # noqa: E731
+    run = partial(run_rollouts, concurrency=3, on_finished=keep)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run, gateway.client, FirstAlone(["look"]), rollouts)
+            await answered.wait()
+            group.cancel_scope.cancel()
+
+    assert finished == [0]
+    assert gateway.episodes.count_open() == 0
 
 
 async def test_a_place_that_was_taken_is_a_failure_of_the_run_and_no_answer(

@@ -2,5 +2,5 @@
 
 An agent sees an episode's prompt and tools and calls them over MCP; only the oracle may ask the control
 plane for gold. Commands import this package. To read in this order: ``plan``, ``agent``, ``agents``,
-``episode``, ``run``.
+``episode``, ``model_usage``, ``run``, ``resume``.
 """

@@ -1,19 +1,18 @@
-"""Run rollouts: create an episode, let the agent play it, close it, keep the trajectory.
+"""Run rollouts: create the episodes of a group, let the agent play, close them, keep the trajectories.
 
 A failure of the model, the gateway or the way to it is data in the trajectory; a mistake in this code is
 not, and propagates. Every episode that was opened is closed, also when the run is cancelled; one that
 was played to its end is kept even then.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 
 import anyio
 
 from astra_mcp import __version__
-from astra_mcp.call_record import EndStatus, EpisodeStatus
+from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError, ModelError, TransportError
 from astra_mcp.llm.usage import Usage, metered
@@ -36,6 +35,7 @@ from gateway.api.client import (
 from gateway.api.wire import EpisodeCreated, EpisodeRecord, EpisodeState
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
+from training.rollout.model_usage import told
 from training.rollout.plan import Rollout
 
 __all__ = ["run_rollout", "run_rollouts"]
@@ -44,6 +44,7 @@ CLOSE_SECONDS = 10.0
 """How long a cancelled run waits for an episode to close. Otherwise the deadline of the client holds,
 which is above the time that the gateway itself gives to calls that still run.
 """
+_RECORDS_AT_ONCE = 16
 _UNPROCESSABLE = 422
 
 
@@ -56,27 +57,34 @@ async def run_rollouts(
     on_finished: Callable[[int, Trajectory, Usage], None],
     close_seconds: float = CLOSE_SECONDS,
 ) -> None:
-    """Play every episode, at most ``concurrency`` at once.
+    """Play every episode, at most ``concurrency`` at once; a group is opened and closed together.
 
     Args:
         gateway: An open client of the control plane.
         agent: Plays all of them.
-        rollouts: The episodes.
+        rollouts: The episodes; no group has more than ``concurrency``.
         concurrency: Open episodes at once.
         on_finished: Takes each trajectory with its place in ``rollouts`` and what its model cost, as soon
-            as it is there.
+            as its group is finished.
         close_seconds: How long a cancelled run waits for its episodes to close.
 
     Raises:
         RefusedError: The gateway does not take what the rollouts ask for (422), whichever is played.
     """
+    groups: dict[str, list[tuple[int, Rollout]]] = {}
+    for place, rollout in enumerate(rollouts):
+        groups.setdefault(rollout.group, []).append((place, rollout))
 
-    async def play(item: tuple[int, Rollout]) -> None:
-        index, rollout = item
-        keep = partial(on_finished, index)
-        await _play_and_close(gateway, agent, rollout, keep, close_seconds=close_seconds)
+    async def play(group: list[tuple[int, Rollout]]) -> None:
+        members = [rollout for _, rollout in group]
 
-    await map_concurrently(play, enumerate(rollouts), limit=concurrency)
+        def keep(member: int, trajectory: Trajectory, usage: Usage) -> None:
+            on_finished(group[member][0], trajectory, usage)
+
+        await _play_group(gateway, agent, members, keep, close_seconds=close_seconds)
+
+    largest = max(map(len, groups.values()), default=1)
+    await map_concurrently(play, groups.values(), limit=max(1, concurrency // largest))
 
 
 async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) -> Trajectory:
@@ -90,58 +98,73 @@ async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) ->
     return finished[0]
 
 
-async def _play_and_close(
+async def _play_group(
     gateway: GatewayClient,
     agent: Agent,
-    rollout: Rollout,
-    keep: Callable[[Trajectory, Usage], None],
+    members: Sequence[Rollout],
+    keep: Callable[[int, Trajectory, Usage], None],
     *,
     close_seconds: float,
 ) -> None:
-    """Play one episode and hand its trajectory on, also where the run is cancelled as it closes."""
+    """Play the episodes of a group at once; what was played to its end is kept also where it is cancelled."""
     began = datetime.now(UTC)
     try:
-        created = await gateway.create_episode(rollout.request)
+        created = await _open(gateway, members)
     except TransportError as error:
         if isinstance(error, RefusedError) and error.status == _UNPROCESSABLE:
             raise  # no episode's failure: the request is wrong
-        failure = _transport_failure(error)
-        keep(_build(agent, rollout, began, _Played(StopReason.FAILURE, failure)), Usage())
+        played = _Played(StopReason.FAILURE, _transport_failure(error), Usage())
+        for place, rollout in enumerate(members):
+            keep(place, _build(agent, rollout, began, played), Usage())
         return
-    episode = LiveEpisode(
+    episodes = [_live(gateway, *each) for each in zip(members, created, strict=True)]
+    ends: dict[int, _Played] = {}
+
+    async def play(place: int) -> None:
+        with metered() as meter:
+            stop, failure = await _play(agent, episodes[place])
+        ends[place] = _Played(stop, failure, meter.usage, created[place], episodes[place])
+
+    def finish(records: Sequence[EpisodeRecord | TrajectoryFailure]) -> None:
+        for place, end in sorted(ends.items()):
+            record = records[place]
+            if isinstance(record, EpisodeRecord):
+                episodes[place].annotate(record.calls)
+            played = replace(end, record=record)
+            keep(place, _build(agent, members[place], began, played), end.usage)
+
+    try:
+        await map_concurrently(play, range(len(created)), limit=len(created))
+        records = await _close(gateway, created)
+    except BaseException:
+        finish(await _close_soon(gateway, created, close_seconds))
+        raise
+    finish(records)
+
+
+async def _open(gateway: GatewayClient, members: Sequence[Rollout]) -> list[EpisodeCreated]:
+    if len(members) == 1:
+        return [await gateway.create_episode(members[0].request)]
+    return await gateway.create_episodes([rollout.request for rollout in members])
+
+
+def _live(gateway: GatewayClient, rollout: Rollout, created: EpisodeCreated) -> LiveEpisode:
+    return LiveEpisode(
         environment=rollout.environment,
         question=rollout.question,
-        seed=rollout.seed,
+        seed=rollout.agent_seed,
         prompt=created.prompt,
         system_prompt=rollout.system_prompt,
         tools=created.tools,
         caller=EpisodeClient(created.mcp_url, gateway.http),
     )
-    try:
-        with metered() as meter:
-            stop, failure = await _play(agent, episode)
-    except BaseException:
-        await _close_soon(gateway, created, close_seconds)
-        raise
-
-    def finish(record: EpisodeRecord | TrajectoryFailure) -> None:
-        if isinstance(record, EpisodeRecord):
-            episode.annotate(record.calls)
-        played = _Played(stop, failure, created=created, episode=episode, record=record)
-        keep(_build(agent, rollout, began, played), meter.usage)
-
-    try:
-        record = await _close(gateway, created)
-    except anyio.get_cancelled_exc_class():
-        finish(await _close_soon(gateway, created, close_seconds))
-        raise
-    finish(record)
 
 
 @dataclass(frozen=True, slots=True)
 class _Played:
     stop: StopReason
     failure: TrajectoryFailure | None
+    usage: Usage
     created: EpisodeCreated | None = None
     episode: LiveEpisode | None = None
     record: EpisodeRecord | TrajectoryFailure | None = None
@@ -171,24 +194,41 @@ async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, Traject
 
 
 async def _close(
-    gateway: GatewayClient, created: EpisodeCreated
-) -> EpisodeRecord | TrajectoryFailure:
-    """Close the episode and read its record; as patient as the gateway's client is."""
+    gateway: GatewayClient, created: Sequence[EpisodeCreated]
+) -> list[EpisodeRecord | TrajectoryFailure]:
+    """Close episodes and read their records; as patient as the gateway's client is."""
+    ids = [episode.id for episode in created]
+    refused: RefusedError | None = None
     try:
-        await gateway.close_episode(created.id)
-        return await gateway.record(created.id)
+        if len(ids) == 1:
+            await gateway.close_episode(ids[0])
+        else:
+            await gateway.close_episodes(ids)
+    except RefusedError as error:  # of one of them: the others are closed
+        refused = error
     except TransportError as error:
-        return _transport_failure(error)
+        return [_transport_failure(error) for _ in ids]
+
+    async def read(episode: EpisodeId) -> EpisodeRecord | TrajectoryFailure:
+        try:
+            record = await gateway.record(episode)
+        except TransportError as error:
+            return _transport_failure(refused or error)
+        is_open = record.state.status is EpisodeStatus.OPEN
+        return _transport_failure(refused) if refused and is_open else record
+
+    return await map_concurrently(read, ids, limit=_RECORDS_AT_ONCE)
 
 
 async def _close_soon(
-    gateway: GatewayClient, created: EpisodeCreated, seconds: float
-) -> EpisodeRecord | TrajectoryFailure:
-    """Close the episode although the run is cancelled, and give up in time."""
+    gateway: GatewayClient, created: Sequence[EpisodeCreated], seconds: float
+) -> list[EpisodeRecord | TrajectoryFailure]:
+    """Close episodes although the run is cancelled, and give up in time."""
     with anyio.move_on_after(seconds, shield=True):
         return await _close(gateway, created)
     message = f"the run was stopped, and the gateway did not close the episode within {seconds:g} s"
-    return TrajectoryFailure(boundary=RolloutBoundary.TRANSPORT, message=message)
+    failure = TrajectoryFailure(boundary=RolloutBoundary.TRANSPORT, message=message)
+    return [failure for _ in created]
 
 
 def _transport_failure(error: TransportError) -> TrajectoryFailure:
@@ -216,6 +256,10 @@ def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> 
         seeds=Seeds(root=rollout.root_seed, index=rollout.index, episode=rollout.seed),
         versions=Versions(astra_mcp=__version__, source=rollout.version),
         labels=rollout.labels,
+        group=rollout.group,
+        sample=rollout.sample,
+        options=rollout.options,
+        usage=told(played.usage) if agent.info.model is not None else None,
         tools=tuple(tool.as_openai() for tool in created.tools) if created else (),
         tools_hash=created.tools_hash if created else None,
         messages=episode.messages if episode else (),

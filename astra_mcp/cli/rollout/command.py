@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
@@ -23,19 +24,23 @@ from astra_mcp.cli.rollout.episode_sources import (
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
+from astra_mcp.llm.usage import Usage
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
 from astra_mcp.report.shown import TimeRemainingColumn, Words
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
-from astra_mcp.trajectory import TrajectoryWriter
+from astra_mcp.trajectory import Trajectory, TrajectoryWriter
+from astra_mcp.types import JsonObject, canonical_json
 from gateway.api.client import GatewayClient
 from gateway.api.settings import public_url_fault
 from training.rollout.agent import Agent
 from training.rollout.plan import Rollout, plan_rollouts
+from training.rollout.resume import find_kept
 from training.rollout.run import run_rollouts
 
 __all__ = ["rollout"]
 
+_USUAL_CONCURRENCY = 8
 TRAJECTORY_FOLDER = "trajectories"
 _TYPO_SIMILARITY = 0.75
 
@@ -45,11 +50,13 @@ class _Options:
     agent: str
     sources: AskedSources
     num_episodes: int
+    num_samples: int
     seed: int
     difficulty: Difficulty
     system_prompt: str | None
     concurrency: int
     out: Path | None
+    resumes: bool
     gateway: str | None
     base_url: str | None
     as_json: bool
@@ -66,14 +73,16 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     prompt_file: rollout_options.PromptFile = None,
     system_prompt: rollout_options.SystemPrompt = None,
     episodes: rollout_options.Episodes = 1,
+    samples: rollout_options.Samples = 1,
     seed: rollout_options.Seed = 0,
     distractors: rollout_options.Distractors = None,
     k: rollout_options.K = None,
     failure_rate: rollout_options.FailureRate = None,
     failure_kinds: rollout_options.FailureKinds = None,
     failure_delay: rollout_options.FailureDelay = False,
-    concurrency: rollout_options.Concurrency = 8,
+    concurrency: rollout_options.Concurrency = None,
     out: rollout_options.Out = None,
+    resume: rollout_options.Resume = False,
     gateway: rollout_options.Gateway = None,
     base_url: rollout_options.BaseUrl = None,
     as_json: rollout_options.AsJson = False,
@@ -88,6 +97,7 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
                 names, server, prompt, prompt_file, asked=question, questions=questions
             ),
             num_episodes=episodes,
+            num_samples=samples,
             seed=seed,
             difficulty=ask_difficulty(
                 mode=distractors,
@@ -98,8 +108,9 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
                 is_gold=player == GOLD_AGENT,
             ),
             system_prompt=read_system_prompt(system_prompt),
-            concurrency=concurrency,
+            concurrency=concurrency or max(_USUAL_CONCURRENCY, samples),
             out=out,
+            resumes=resume,
             gateway=gateway,
             base_url=base_url,
             as_json=as_json,
@@ -123,13 +134,15 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         rollouts = plan_rollouts(
             found.sources,
             num_episodes=options.num_episodes,
+            num_samples=options.num_samples,
             root_seed=options.seed,
             distractors=options.difficulty.distractors,
             failures=options.difficulty.failures,
             system_prompt=options.system_prompt,
+            options=_recorded_options(options, settings),
         )
         path = options.out or _default_file(settings.home, options.agent)
-        with TrajectoryWriter(path) as writer:
+        with TrajectoryWriter(path, goes_on=options.resumes) as writer:
             report, was_stopped = await _play(gateway, agent, rollouts, writer, options)
             if report.num_finished == len(rollouts):
                 writer.arrange(report.plan_order)
@@ -151,23 +164,31 @@ async def _play(
     writer: TrajectoryWriter,
     options: _Options,
 ) -> tuple[RolloutReport, bool]:
-    """Play everything; a signal stops it and keeps what is finished."""
+    """Play everything that is not there yet; a signal stops it and keeps what is finished."""
+    report = RolloutReport(
+        writer.write, servers=options.sources.servers, first_line=writer.num_lines
+    )
+    for kept in find_kept(writer.path, writer.num_lines, rollouts, agent.info):
+        report.keep(kept.place, kept.trajectory, line=kept.line)
+    finished = report.places
+    left = [place for place in range(len(rollouts)) if place not in finished]
+    if options.resumes:
+        _say_kept(writer, report)
     with say.bars(Words("figures"), TimeRemainingColumn(compact=True)) as progress:
-        bar = progress.add_task(f"{options.agent} plays", total=len(rollouts), figures="")
+        bar = progress.add_task(f"{options.agent} plays", total=len(left), figures="")
 
-        def advance() -> None:
+        def add(number: int, trajectory: Trajectory, usage: Usage) -> None:
+            report.add(left[number], trajectory, usage)
             progress.update(bar, advance=1, figures=report.figures)
-
-        report = RolloutReport(writer.write, advance, servers=options.sources.servers)
 
         async def play() -> None:
             with naming_options():
                 await run_rollouts(
                     gateway,
                     agent,
-                    rollouts,
+                    [rollouts[place] for place in left],
                     concurrency=options.concurrency,
-                    on_finished=report.add,
+                    on_finished=add,
                 )
 
         stopped_by = await run_until_stopped(play)
@@ -181,8 +202,16 @@ def _check(options: _Options, settings: Settings) -> None:
         raise ConfigError(f"--gateway is no URL of a gateway: {fault}")
     _check_agent(options, settings)
     _check_task(options)
-    if options.out is not None and options.out.exists():
-        raise ConfigError(f"--out {options.out} exists already: name a new file")
+    if options.concurrency < options.num_samples:
+        raise ConfigError(
+            f"--concurrency {options.concurrency} is too few for --samples {options.num_samples}: the"
+            " samples of a group are open at once"
+        )
+    if options.resumes and options.out is None:
+        raise ConfigError("--resume goes on with a file: name it with --out")
+    if not options.resumes and options.out is not None and options.out.exists():
+        msg = f"--out {options.out} exists already: name a new file, or go on with it by --resume"
+        raise ConfigError(msg)
 
 
 def _check_task(options: _Options) -> None:
@@ -224,6 +253,37 @@ def _check_agent(options: _Options, settings: Settings) -> None:
             f" endpoint with --base-url or models.agent.base_url, or set {SHARED_KEY} for OpenAI's;"
             f" {KEY_RULE}"
         )
+
+
+def _recorded_options(options: _Options, settings: Settings) -> str:
+    """What decides the episodes beside source, seeds, agent and instructions, for the trajectories."""
+    hard = options.difficulty
+    asked: JsonObject = {
+        "distractors": hard.distractors.model_dump(mode="json") if hard.distractors else None,
+        "failures": hard.failures.model_dump(mode="json") if hard.failures else None,
+    }
+    if options.agent not in BUILT_IN_AGENTS:
+        config = settings.models.agent
+        sampling = config.model_dump(mode="json", include={"temperature", "top_p", "max_tokens"})
+        asked |= sampling | {"max_turns": settings.rollout.max_turns}
+        if config.extra_body:  # which may hold what is nobody's business
+            digest = sha256(canonical_json(config.extra_body)).hexdigest()
+            asked["extra_body_sha256"] = digest
+    return canonical_json(asked).decode()
+
+
+def _say_kept(writer: TrajectoryWriter, report: RolloutReport) -> None:
+    """Mend the end of the file, now that it is known to be of this plan, and say what is kept."""
+    lost = writer.mend()
+    if lost:
+        say.print(
+            f"the last line of {writer.path} was cut: its {lost} bytes are dropped, and its episode is"
+            " played again",
+            style="yellow",
+        )
+    again = writer.num_lines - report.num_finished
+    failed = f", {again} that failed are played again" if again else ""
+    say.print(f"{report.num_finished} episodes are kept in {writer.path}{failed}")
 
 
 def _default_file(home: Path, agent: str) -> Path:

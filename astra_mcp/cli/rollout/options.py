@@ -56,6 +56,13 @@ Episodes = Annotated[
         "--episodes", "--seeds", min=1, help="Episodes of each environment, or each prompt."
     ),
 ]
+Samples = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Play each of these so often under one seed of the environment, as a group.",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Root seed; every episode derives its own.")]
 Distractors = Annotated[
     DistractorMode | None,
@@ -89,10 +96,20 @@ FailureDelay = Annotated[
     bool,
     typer.Option("--failure-delay", help="With --failure-rate: they take as long as real ones do."),
 ]
-Concurrency = Annotated[int, typer.Option(min=1, help="Episodes open at once.")]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(min=1, help="Episodes open at once. \\[default: 8, or --samples if more]"),
+]
 Out = Annotated[
     Path | None,
     typer.Option(help="New JSONL file for the trajectories. \\[default: one in the home]"),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on with the --out of a run that was stopped: play what is missing or has failed.",
+    ),
 ]
 Gateway = Annotated[
     str | None,

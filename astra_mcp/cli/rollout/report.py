@@ -12,6 +12,7 @@ from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.report.console import out, print_json, say
 from astra_mcp.report.shown import Table, number, whole
 from astra_mcp.trajectory import AgentInfo, Trajectory
+from training.rollout.model_usage import spent, told
 
 __all__ = ["RolloutReport"]
 
@@ -29,6 +30,8 @@ class _Row:
 
     place: int
     """In the plan."""
+    line: int
+    """In the file, from 0."""
     trajectory: Trajectory
     """Without messages, tools and calls, which are in its file."""
     calls: int
@@ -41,19 +44,20 @@ class RolloutReport:
     def __init__(
         self,
         write: Callable[[Trajectory], None],
-        advance: Callable[[], None],
         *,
         servers: Sequence[str] = (),
+        first_line: int = 0,
     ) -> None:
-        """Take the ways out.
+        """Take the way out.
 
         Args:
             write: Keeps one trajectory; nothing else does.
-            advance: Hears of each one that is finished.
             servers: Names of those that are played, where they are no environments.
+            first_line: Number of the line that is written first, behind those that are there.
         """
         self._write = write
-        self._advance = advance
+        self._next_line = first_line
+        self._num_kept = 0
         self._servers = tuple(servers)
         self._rows: list[_Row] = []
         self._reward_sum = 0.0
@@ -70,8 +74,13 @@ class RolloutReport:
 
     @property
     def plan_order(self) -> list[int]:
-        """Numbers of the trajectories, from 0 as they finished, in the order of the plan."""
-        return sorted(range(len(self._rows)), key=lambda number: self._rows[number].place)
+        """Numbers of the lines, from 0 as they were written, in the order of the plan."""
+        return [row.line for row in self._planned]
+
+    @property
+    def places(self) -> set[int]:
+        """Which of the plan are finished."""
+        return {row.place for row in self._rows}
 
     @property
     def figures(self) -> str:
@@ -91,16 +100,30 @@ class RolloutReport:
             usage: What the model cost.
         """
         self._write(trajectory)
+        self._take(index, self._next_line, trajectory, usage)
+        self._next_line += 1
+
+    def keep(self, index: int, trajectory: Trajectory, *, line: int) -> None:
+        """Count a trajectory that is in the file already.
+
+        Args:
+            index: Its place in the plan.
+            trajectory: As it was read.
+            line: Its number, from 0.
+        """
+        self._num_kept += 1
+        self._take(index, line, trajectory, spent(trajectory.usage))
+
+    def _take(self, index: int, line: int, trajectory: Trajectory, usage: Usage) -> None:
         reward = trajectory.reward
         kept = trajectory.model_copy(update={"messages": (), "tools": (), "calls": ()})
         calls = reward.calls if reward else len(trajectory.calls)
-        self._rows.append(_Row(place=index, trajectory=kept, calls=calls, usage=usage))
+        self._rows.append(_Row(place=index, line=line, trajectory=kept, calls=calls, usage=usage))
         self.usage += usage
         self.num_failed += trajectory.status is EpisodeStatus.FAILED
         if reward is not None:
             self._reward_sum += reward.reward
             self._num_rewards += 1
-        self._advance()
 
     @property
     def _planned(self) -> list[_Row]:
@@ -116,9 +139,11 @@ class RolloutReport:
                 "gateway": url,
                 "trajectories": str(file),
                 "servers": list(self._servers) or None,
+                "kept": self._num_kept,
                 "episodes": [_episode_row(row) for row in self._planned],
                 "environments": [_mean_row(*asked, rows) for asked, rows in self._by_question()],
                 **self.usage.as_json(),
+                "usage": told(self.usage).model_dump() if agent.model is not None else None,
             }
         )
 
@@ -175,14 +200,17 @@ def _episode_row(row: _Row) -> dict[str, Any]:
         "question": played.question,
         "agent": played.agent.name,
         "seed": played.seeds.episode,
+        "group": played.group,
+        "sample": played.sample,
         "status": played.status.value,
         "stop": played.stop.value,
         "reward": reward.reward if reward else None,
         "recall": reward.recall if reward else None,
         "precision": reward.precision if reward else None,
         "calls": row.calls,
-        "tokens": row.usage.tokens,
+        "tokens": None if row.usage.untold else row.usage.tokens,
         "cost": round(row.usage.cost, COST_DIGITS),
+        "usage": played.usage.model_dump() if played.usage else None,
         "failure": played.failure.model_dump(mode="json") if played.failure else None,
     }
 

@@ -124,6 +124,30 @@ async def test_a_batch_with_a_fault_opens_none_and_names_it(gateway: Any) -> Non
     assert gateway.episodes.count_open() == 0
 
 
+async def test_several_episodes_are_closed_at_once_in_order_and_again(gateway: Any) -> None:
+    async with GatewayClient(gateway.url, gateway.key) as client:
+        created = await client.create_episodes([request(seed=n) for n in range(5)])
+        ids = [c.id for c in reversed(created)]
+        for _ in range(2):
+            states = await client.close_episodes(ids)
+            assert [(s.id, s.status) for s in states] == [(id, EpisodeStatus.CLOSED) for id in ids]
+        assert gateway.episodes.count_open() == 0
+
+
+async def test_one_that_cannot_be_closed_is_named_by_its_place_and_the_others_are_closed(
+    gateway: Any,
+) -> None:
+    async with GatewayClient(gateway.url, gateway.key) as client:
+        ids = [c.id for c in await client.create_episodes([request(seed=n) for n in range(2)])]
+    unknown = "f" * 32
+    answer = await gateway.control.post("/v1/episodes:close", json=[ids[0], unknown, ids[1]])
+    assert answer.status_code == 404
+    assert "episode 1 of the list was not closed" in answer.json()["error"]["message"]
+    assert unknown not in answer.text
+    assert gateway.episodes.count_open() == 0
+    assert (await gateway.control.post("/v1/episodes:close", json=[])).status_code == 422
+
+
 @pytest.mark.parametrize("count", [0, 1025])
 async def test_an_empty_or_oversized_batch_is_refused(open_gateway: Any, count: int) -> None:
     async with open_gateway(max_body_bytes=1 << 20) as gateway:
@@ -303,6 +327,7 @@ async def test_the_openapi_document_describes_every_path_and_its_errors(gateway:
     assert set(paths) == {
         "/v1/episodes",
         "/v1/episodes:batch",
+        "/v1/episodes:close",
         "/v1/episodes/{id}",
         "/v1/episodes/{id}/record",
         "/v1/environments",

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
 import psutil
 import pytest
 
@@ -14,6 +13,7 @@ from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import TransportError
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.connections import Connections
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.episodes.record import Record, read_record, record_path
 
@@ -37,7 +37,7 @@ class Played:
     def next_id(self) -> str:
         return f"call-{len(self.answered)}"
 
-    async def play(self, http: httpx.AsyncClient, on_answer: Any) -> None:
+    async def play(self, http: Connections, on_answer: Any) -> None:
         """Call until the gateway is gone."""
         client = EpisodeClient(self.created.mcp_url, http)
         while True:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from metric_samples import samples_of
 
+from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
 from gateway.api.wire import EpisodeRequest, WorkerInfo
@@ -97,6 +98,21 @@ async def test_a_batch_that_one_worker_refuses_opens_nothing_at_any(fleet: Any) 
         assert {s.id for s in await control.open_episodes()} == before
 
 
+async def test_episodes_of_all_workers_are_closed_at_once_whoever_is_asked(fleet: Any) -> None:
+    urls = [w.url for w in await workers_of(fleet)]
+    for url in urls:
+        async with (
+            GatewayClient(fleet.url, fleet.key) as control,
+            GatewayClient(url, fleet.key) as asked,
+        ):
+            created = await control.create_episodes([request()] * 4)
+            assert {owner_of(c.id, NUM_WORKERS) for c in created} == {0, 1}
+            states = await asked.close_episodes([c.id for c in created])
+            assert [s.id for s in states] == [c.id for c in created]
+            assert {s.status for s in states} == {EpisodeStatus.CLOSED}
+            assert not {s.id for s in await control.open_episodes()} & {c.id for c in created}
+
+
 async def test_the_wrong_worker_sends_requests_on_and_our_clients_follow(fleet: Any) -> None:
     urls = [w.url for w in await workers_of(fleet)]
     async with GatewayClient(fleet.url, fleet.key) as control:
@@ -104,8 +120,8 @@ async def test_the_wrong_worker_sends_requests_on_and_our_clients_follow(fleet: 
         for one in created:
             owner = owner_of(one.id, NUM_WORKERS)
             wrong = urls[1 - owner]
-            answer = await control.http.post(f"{wrong}/episodes/{one.id}/mcp", content=b"{}")
-            assert answer.status_code == 307
+            answer = await control.http.send("POST", f"{wrong}/episodes/{one.id}/mcp", {}, b"{}")
+            assert answer.status == 307
             assert answer.headers["location"] == one.mcp_url
             agent = EpisodeClient(f"{wrong}/episodes/{one.id}/mcp", control.http)
             assert total(await agent.call("add", {"amount": 3})) == 3

@@ -20,6 +20,7 @@ from astra_mcp.errors import TransportError
 from astra_mcp.serving.http.server import Listener, bind, listen, url_of
 from astra_mcp.types import ToolResult
 from gateway.api.client import EpisodeClient, GatewayClient
+from gateway.api.connections import Connections, open_http
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.edge.placement import owner_of
 from gateway.episodes.record import record_path
@@ -49,7 +50,7 @@ class Played:
     created: EpisodeCreated
     totals: list[int] = field(default_factory=list[int])
 
-    async def play(self, http: httpx.AsyncClient, is_over: anyio.Event) -> None:
+    async def play(self, http: Connections, is_over: anyio.Event) -> None:
         """Add 1, again and again, until the restart is over; then a few times more."""
         agent = EpisodeClient(self.created.mcp_url, http)
         left = CALLS_AFTERWARDS
@@ -130,7 +131,7 @@ async def stop_with_a_call_held(
         insist: Ask for the stop a second time, so that the call is never answered.
     """
     answers: list[int] = []
-    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
+    async with open_http() as http:
         agent = EpisodeClient(created.mcp_url, http, reconnect_seconds=0)
         assert total(await agent.call("add", {"amount": 1}, call_id="first")) == 1
         below = psutil.Process(owner).children(recursive=True)

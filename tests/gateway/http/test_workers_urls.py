@@ -105,7 +105,9 @@ async def test_every_address_that_is_answered_is_the_public_one(proxied: Any) ->
         assert {c.control_url.partition("/v1/")[0] for c in created} == set(bases)
         listed = await control.servers()
         assert {s.mcp_url for s in listed} == {f"{PUBLIC}/servers/{s.name}/mcp" for s in listed}
-        document = (await control.http.get(f"{proxied.url}/openapi.json")).json()
+        document = json.loads(
+            (await control.http.send("GET", f"{proxied.url}/openapi.json", {})).body
+        )
         assert document["servers"] == [{"url": PUBLIC}]
     found = find_gateway(proxied.home)
     assert found is not None
@@ -131,8 +133,8 @@ async def test_a_proxied_client_is_sent_to_the_owner_s_public_address(proxied: A
         created = await control.create_episodes([PURSE, PURSE])
         [second] = [c for c in created if "/workers/1/" in c.mcp_url]
         path = f"/episodes/{second.id}/mcp"
-        answer = await control.http.post(proxied.url + path, content=b"{}")
-        assert (answer.status_code, answer.headers["location"]) == (307, second.mcp_url)
+        answer = await control.http.send("POST", proxied.url + path, {}, b"{}")
+        assert (answer.status, answer.headers["location"]) == (307, second.mcp_url)
         agent = EpisodeClient(inner.workers[1] + path, control.http)
         assert [t.name for t in await agent.list_tools()] == ["add", "say"]
 
