@@ -6,10 +6,12 @@ from typing import Final
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.llm.model import Model
-from astra_mcp.llm.prompt import load_prompt
+from astra_mcp.llm.prompt import Prompt, load_prompt
 from astra_mcp.types import FrozenModel, JsonValue, ToolSpec
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.modelled.excerpts import (
+    MAX_NAME,
+    MAX_PROMPT_CHARS,
     answer_text,
     arguments_text,
     cut,
@@ -50,6 +52,8 @@ class Question:
     arguments: Mapping[str, JsonValue]
     history: History
     entities: str
+    values: str
+    """What was told of them, which folding may have dropped."""
     rejected: EmulatedReply | None = None
     faults: Sequence[str] = ()
     """Why it cannot be given."""
@@ -73,27 +77,35 @@ class Writer:
     async def answer(self, question: Question, *, sample: int) -> EmulatedReply:
         """Have a call answered; another sample asks anew.
 
+        Where escaping makes a prompt too long, the oldest of the recent calls are not shown.
+
         Raises:
             ModelError: The model failed.
             BudgetSpentError: It may not be asked any more.
             PipelineError: The cache of completions does not answer.
         """
-        tool, history = question.tool, question.history
+        recent = question.history.recent
+        while _length(prompt := self._prompt(question, recent)) > MAX_PROMPT_CHARS and recent:
+            recent = recent[1:]
+        return await self._model.ask(prompt, EmulatedReply, sample=sample)
+
+    def _prompt(self, question: Question, recent: Sequence[str]) -> Prompt:
+        tool = question.tool
         arguments = arguments_text(dict(question.arguments), _MAX_ARGUMENTS)
-        prompt = load_prompt(_PROMPTS, "answer").render(
+        return load_prompt(_PROMPTS, "answer").render(
             server=self._server,
             tool=tool_text(tool),
             input_schema=schema_text(tool.input_schema),
             output_schema=schema_text(tool.output_schema),
             hint=self._hint,
-            state=history.state,
+            state=question.history.state,
             entities=question.entities,
-            recent_calls="\n".join(history.recent),
-            call=f"{tool.name} {arguments}",
+            values=question.values,
+            recent_calls="\n".join(recent),
+            call=f"{cut(tool.name, MAX_NAME)} {arguments}",
             rejected="" if question.rejected is None else _rejected_text(question.rejected),
             faults=cut("\n".join(f"- {fault}" for fault in question.faults), _MAX_FAULTS),
         )
-        return await self._model.ask(prompt, EmulatedReply, sample=sample)
 
     async def fold(self, state: str, calls: Sequence[str], *, sample: int) -> str:
         """Have older calls worked into the state; one that is too long is asked for once more.
@@ -121,6 +133,10 @@ class Writer:
             f"in {MAX_STATE}, twice"
         )
         raise ModelError(msg, ModelFault.INVALID)
+
+
+def _length(prompt: Prompt) -> int:
+    return sum(len(str(message["content"])) for message in prompt.messages)
 
 
 def _rejected_text(reply: EmulatedReply) -> str:

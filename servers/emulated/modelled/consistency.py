@@ -5,9 +5,8 @@ Where the words of an answer leave a doubt whether what was asked for does not e
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from enum import StrEnum
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from jsonschema_rs import ValidationError
 
@@ -22,54 +21,18 @@ from servers.emulated.modelled.document_entities import (
     noun_of_field,
 )
 from servers.emulated.modelled.excerpts import answer_text, cut
-from servers.emulated.modelled.ledger import Ledger, Standing
-from servers.emulated.modelled.mentions import Mentions
+from servers.emulated.modelled.ledger import Ledger, Standing, is_done
+from servers.emulated.modelled.list_rules import list_faults
+from servers.emulated.modelled.rules import ALIASES, MAX_NAMED, Fault, Rule, Said
+from servers.emulated.modelled.value_rules import id_faults, value_faults
 from servers.emulated.verbs import Verb
 
 __all__ = ["Fault", "Rule", "Said", "contradictions", "form_faults"]
 
-_MAX_NAMED = 5
-"""Identifiers in one message, and faults of a form."""
 _LONGEST = 300
 """Characters of one message."""
 _MAX_CHANCE = 3
 """Texts up to so long stand in others by chance."""
-_ALIASES = frozenset({"me", "self", "@me", "current", "latest", "default", "last", "first", "main"})
-"""Words in the place of an identifier."""
-
-
-class Rule(StrEnum):
-    """What every service keeps to."""
-
-    FORM = "form"
-    """A result is JSON that any program can read, and fits the output schema; an error is a text."""
-
-    KNOWN_EXISTS = "known_exists"
-    """What was given out and not deleted is found."""
-    DELETED_IS_GONE = "deleted_is_gone"
-    """A call that is about something deleted fails."""
-    LISTS_WITHOUT_DELETED = "lists_without_deleted"
-    """No list and no search shows what was deleted."""
-    CREATED_IS_NEW = "created_is_new"
-    """What is created has an identifier of its own."""
-    GET_RETURNS_IT = "get_returns_it"
-    """What is asked for by its identifier is what is returned."""
-
-
-class Fault(NamedTuple):
-    """Why an answer cannot be given."""
-
-    rule: Rule
-    message: str
-    """For the model, that it can mend its answer."""
-
-
-class Said(NamedTuple):
-    """An answer that is not taken over yet."""
-
-    value: JsonValue
-    is_error: bool
-    mentions: Mentions
 
 
 def form_faults(tool: ToolSpec, value: JsonValue, *, is_error: bool) -> Sequence[Fault]:
@@ -83,7 +46,7 @@ def form_faults(tool: ToolSpec, value: JsonValue, *, is_error: bool) -> Sequence
     if tool.output_schema is None:
         return []
     try:
-        errors = islice(compile_validator(tool.output_schema).iter_errors(value), _MAX_NAMED)
+        errors = islice(compile_validator(tool.output_schema).iter_errors(value), MAX_NAMED)
         return [Fault(Rule.FORM, _schema_fault(error)) for error in errors]
     except ValueError as error:  # the schema is unsound, or a pattern takes for ever
         message = f"the result cannot be held against the output schema: {error}"
@@ -108,6 +71,11 @@ def contradictions(
         found += _about_many(call, said, ledger)
     if not said.is_error and call.verb is Verb.CREATE:
         found += _about_new(call, said, ledger)
+    if not said.is_error and is_done(call, said.value):
+        found += id_faults(call, said, ledger, vocabulary)
+        if not found:
+            found += value_faults(call, said, ledger, vocabulary)
+            found += list_faults(call, said, ledger)
     return found
 
 
@@ -127,6 +95,13 @@ def _about_one(
     elif call.verb is Verb.GET and (other := _another(entity, said)) is not None:
         message = f"the call asks for {name}, and the result is {other!r}"
         yield Fault(Rule.GET_RETURNS_IT, message)
+    elif (
+        call.verb in (Verb.UPDATE, Verb.DELETE)
+        and (other := _another(entity, said)) is not None
+        and ledger.is_used(Entity(entity.noun, other), call.places)
+    ):
+        message = f"the call is about {name}, and the result about {other!r}"
+        yield Fault(Rule.GET_RETURNS_IT, message)
 
 
 def _about_many(call: ReadCall, said: Said, ledger: Ledger) -> Iterator[Fault]:
@@ -138,7 +113,7 @@ def _about_many(call: ReadCall, said: Said, ledger: Ledger) -> Iterator[Fault]:
         if mentioned.noun == call.noun and not mentioned.is_gone and ledger.is_gone(mentioned, call)
     ]
     if gone:
-        named = ", ".join(repr(text) for text in gone[:_MAX_NAMED])
+        named = ", ".join(repr(text) for text in gone[:MAX_NAMED])
         message = f"these were deleted, and are in no list: {call.noun} {named}"
         yield Fault(Rule.LISTS_WITHOUT_DELETED, message)
 
@@ -163,7 +138,7 @@ def _another(entity: Entity, said: Said) -> str | None:
     """Find the entity that a result is in the place of the one that was asked for."""
     asked = entity.id.casefold()
     whole = next((mentioned for mentioned in said.mentions.objects if mentioned.is_whole), None)
-    if whole is None or not whole.ids or asked in _ALIASES or _holds(said.value, asked):
+    if whole is None or not whole.ids or asked in ALIASES or _holds(said.value, asked):
         return None
     if any(len(text) > _MAX_CHANCE and text.casefold() in asked for text in whole.ids):
         return None

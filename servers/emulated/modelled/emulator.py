@@ -10,12 +10,16 @@ from astra_mcp.seeds import derive_seed, generator
 from astra_mcp.types import CallOutcome, EmulatorKind, JsonValue, PastCall, ToolResult, ToolSpec
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.modelled.asking import EmulatedReply, Question, Writer
-from servers.emulated.modelled.consistency import Fault, Said, contradictions, form_faults
+from servers.emulated.modelled.consistency import contradictions, form_faults
 from servers.emulated.modelled.document_entities import ReadCall, Vocabulary, read_vocabulary
 from servers.emulated.modelled.excerpts import answer_text
+from servers.emulated.modelled.given_words import words_in
 from servers.emulated.modelled.history import History, told_call
 from servers.emulated.modelled.ledger import Ledger
+from servers.emulated.modelled.list_rules import note_list
 from servers.emulated.modelled.mentions import read_mentions
+from servers.emulated.modelled.rules import Fault, Said
+from servers.emulated.verbs import Verb
 
 __all__ = ["ModelEmulator", "ModelState"]
 
@@ -40,7 +44,13 @@ class ModelState:
     """
 
     def __init__(
-        self, document: EmulatedDocument, vocabulary: Vocabulary, writer: Writer, *, seed: int
+        self,
+        document: EmulatedDocument,
+        vocabulary: Vocabulary,
+        writer: Writer,
+        *,
+        seed: int,
+        prompt: str = "",
     ) -> None:
         """Begin a session in which nothing was said.
 
@@ -49,13 +59,14 @@ class ModelState:
             vocabulary: Of its tools.
             writer: Asks the model.
             seed: With the version of the documents, decides which of its answers are taken.
+            prompt: What the user wants: identifiers in it may exist, whether the model is shown it or not.
         """
         self._version = document.version
         self._vocabulary = vocabulary
         self._writer = writer
         self._seed = seed
         self._history = History()
-        self._ledger = Ledger()
+        self._ledger = Ledger(words_in(document.description, prompt))
         self._num_refused = 0
         """Calls since the last answer for which the model wrote nothing of use: each is a new draw, since
         the cache keeps that like all else."""
@@ -110,6 +121,7 @@ class ModelState:
             arguments=call.arguments,
             history=self._history,
             entities=self._ledger.summary(),
+            values=self._ledger.values(),
         )
         faults: Sequence[Fault] = ()
         for _ in range(_ANSWERS):
@@ -141,8 +153,12 @@ class ModelState:
     def _take(self, tool: str, call: ReadCall, text: str, said: Said) -> None:
         told = told_call(tool, call.arguments, text, is_error=said.is_error)
         self._history = self._history.with_call(told)
-        if not said.is_error:
-            self._ledger.take(call, said.value, said.mentions)
+        if said.is_error:
+            self._ledger.hear(call, said.value)
+            return
+        self._ledger.take(call, said.value, said.mentions, self._vocabulary.settable)
+        if call.verb is Verb.LIST:
+            note_list(call, said.value, self._ledger)
 
     def _sample(self, *names: str | int) -> int:
         return derive_seed(self._seed, "emulator", self._version, *names)
@@ -192,7 +208,8 @@ class ModelEmulator:
         """Begin a session; whether the model is shown the prompt is drawn from the seed."""
         is_told = generator(seed, "hint").random() < self._hint_share
         writer = Writer(self._model, document, (prompt or "") if is_told else "")
-        return ModelState(document, self._vocabulary(document), writer, seed=seed)
+        vocabulary = self._vocabulary(document)
+        return ModelState(document, vocabulary, writer, seed=seed, prompt=prompt or "")
 
     def _vocabulary(self, document: EmulatedDocument) -> Vocabulary:
         known = self._vocabularies.get(document.version)

@@ -11,6 +11,7 @@ from astra_mcp.types import JsonValue, ToolSpec
 from servers.emulated.emulator import EmulatedDocument
 
 __all__ = [
+    "MAX_NAME",
     "MAX_PROMPT_CHARS",
     "answer_text",
     "arguments_text",
@@ -23,7 +24,7 @@ __all__ = [
 MAX_PROMPT_CHARS: Final = 60_000
 """No question to the model is longer, with all its messages: what the parts may take, the longest template
 (4,000), and a sixth for what delimiting adds where a text is full of closing tags."""
-_MAX_NAME: Final = 200
+MAX_NAME: Final = 200
 _MAX_ABOUT: Final = 2000
 """Of the description of the server, and of the called tool."""
 _MAX_CATALOGUE: Final = 4000
@@ -68,8 +69,8 @@ def schema_text(schema: dict[str, Any] | None) -> str:
 def server_text(document: EmulatedDocument) -> str:
     """Tell what a server is, without the schemas of its tools."""
     about = [
-        f"name: {cut(document.title or document.name, _MAX_NAME)}",
-        f"language: {cut(document.language or 'that of its texts', _MAX_NAME)}",
+        f"name: {cut(document.title or document.name, MAX_NAME)}",
+        f"language: {cut(document.language or 'that of its texts', MAX_NAME)}",
         f"description: {cut(document.description, _MAX_ABOUT)}",
         f"tools:\n{_catalogue(document.tools)}",
     ]
@@ -78,7 +79,7 @@ def server_text(document: EmulatedDocument) -> str:
 
 def tool_text(tool: ToolSpec) -> str:
     """Tell what a tool does, without its schemas."""
-    return f"name: {tool.name}\ndescription: {cut(tool.description, _MAX_ABOUT)}"
+    return f"name: {cut(tool.name, MAX_NAME)}\ndescription: {cut(tool.description, _MAX_ABOUT)}"
 
 
 def _catalogue(tools: Sequence[ToolSpec]) -> str:

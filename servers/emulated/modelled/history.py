@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from astra_mcp.types import JsonValue
-from servers.emulated.modelled.excerpts import arguments_text, cut
+from servers.emulated.modelled.excerpts import MAX_NAME, arguments_text, cut
 
 __all__ = ["MAX_STATE", "History", "told_call"]
 
@@ -71,5 +71,5 @@ def told_call(tool: str, arguments: Mapping[str, JsonValue], answer: str, *, is_
     outcome = "failed" if is_error else "answered"
     if "\n" in answer:  # that no answer looks like a call
         answer = json.dumps(answer, ensure_ascii=False)
-    call = f"call: {tool} {arguments_text(dict(arguments), _MAX_ARGUMENTS)}"
+    call = f"call: {cut(tool, MAX_NAME)} {arguments_text(dict(arguments), _MAX_ARGUMENTS)}"
     return f"{call}\n{outcome}: {cut(answer, _MAX_ANSWER)}"

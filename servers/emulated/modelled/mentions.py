@@ -1,7 +1,7 @@
 """The entities that a result names: objects with their identifiers, and references to others."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, cast
 
 from astra_mcp.types import JsonObject, JsonValue
@@ -15,9 +15,10 @@ from servers.emulated.modelled.document_entities import (
     is_id_field,
     noun_of_field,
 )
+from servers.emulated.modelled.told_values import Leaf, Leaves, leaves_of
 from servers.emulated.verbs import Verb
 
-__all__ = ["Mentioned", "Mentions", "read_mentions"]
+__all__ = ["Mentioned", "Mentions", "listed_in", "read_mentions"]
 
 _MAX_VALUES: Final = 50_000
 """So many values of one result are looked at; what stands behind them is not checked."""
@@ -27,6 +28,7 @@ _WRAPPERS: Final = frozenset(
     | {"collection", "all", "resource", "info", "detail", "success"}
 )
 """Members, in the singular, that say nothing of what they hold."""
+_MAX_WRAPPED: Final = 4
 _GONE: Final = frozenset({"deleted", "removed", "archived", "trashed", "cancelled", "canceled"})
 _GONE_FIELDS: Final = _GONE.union(
     ("is_deleted", "deleted_at", "removed_at", "archived_at", "is_archived")
@@ -48,6 +50,8 @@ class Mentioned:
     is_gone: bool
     """It says itself that it was deleted."""
     places: Mapping[str, str]
+    leaves: Leaves = field(default_factory=dict[str, Leaf])
+    """What it says of itself."""
 
 
 class Mentions(NamedTuple):
@@ -137,6 +141,7 @@ class _Reader:
             is_whole=part.is_whole,
             is_gone=_is_gone(members),
             places=self._vocabulary.places_of(members),
+            leaves=leaves_of(members),
         )
 
     def _refer(self, field: str, value: JsonValue, part: _Part, own: Mentioned | None) -> None:
@@ -150,6 +155,28 @@ class _Reader:
             self.objects += [_bare(part.noun, text) for text in texts if part.noun]
         elif noun and (own is None or noun != own.noun):
             self.references += [Entity(noun, text) for text in texts]
+
+
+def listed_in(value: JsonValue, noun: str | None) -> list[JsonValue] | None:
+    """Find the list that an answer is given for; None where that is not certain."""
+    for _ in range(_MAX_WRAPPED):
+        if isinstance(value, list):
+            return value
+        if not isinstance(value, dict):
+            return None
+        parts = [
+            part
+            for name, part in value.items()
+            if isinstance(part, list | dict) and _may_hold(singular(key_of(name)), noun or "")
+        ]
+        if len(parts) != 1:
+            return None
+        value = parts[0]
+    return None
+
+
+def _may_hold(field: str, noun: str) -> bool:
+    return field in _WRAPPERS or (bool(noun) and are_alike(noun, field))
 
 
 def _bare(noun: str, id: str) -> Mentioned:

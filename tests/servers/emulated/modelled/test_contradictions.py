@@ -66,6 +66,17 @@ CASES = (
          answers("404", is_error=True), "deleted_is_gone"),
     Case("id reused", "create_note", {"title": "tea"}, answers({"note": {"id": "n1", "title": "tea"}}),
          answers({"note": {"id": "n3", "title": "tea"}}), "created_is_new"),
+    Case("title", "get_note", {"note_id": "n1"}, answers({"id": "n1", "title": "oats"}), answers(MILK),
+         "values_stay"),
+    Case("emptied", "list_notes", {}, answers({"notes": []}), answers({"notes": [MILK]}),
+         "lists_are_whole"),
+    Case("total", "list_notes", {}, answers({"notes": [MILK], "total": 2}),
+         answers({"notes": [MILK], "total": 1}), "counts_agree"),
+    Case("never given out", "update_note", {"note_id": "n9", "title": "tea"},
+         answers({"id": "n9", "title": "tea"}), answers("Note n9 not found", is_error=True),
+         "unknown_is_missing"),
+    Case("echo", "create_note", {"title": "tea"}, answers({"id": "n3", "title": "salt"}),
+         answers({"id": "n3", "title": "tea"}), "echoes_what_was_given"),
     Case("another", "get_note", {"note_id": "n1"}, answers(BREAD), answers(MILK), "get_returns_it"),
 )  # fmt: skip
 
@@ -121,6 +132,7 @@ async def test_what_was_given_out_stays_known_when_folded(completions: Completio
 
     assert section(asked, "state") == "notes"
     assert section(asked, "entities") == "note, deleted: n2\nnote, existing: n1"
+    assert section(asked, "values") == 'note n1: {"title": "milk"}'
 
 
 OUTPUT: JsonObject = {

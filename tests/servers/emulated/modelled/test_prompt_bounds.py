@@ -19,7 +19,7 @@ from notes_world import answers, emulator_model, is_fold, prompt_of, section, to
 
 HUGE = 20_000
 NAMES = ("server", "tool", "input_schema", "output_schema", "user_request", "state", "entities")
-LATER_NAMES = ("recent_calls", "call", "calls", "rejected_answer", "faults")
+LATER_NAMES = ("values", "recent_calls", "call", "calls", "rejected_answer", "faults")
 CLOSING = [f"</{name}" for name in (*NAMES, *LATER_NAMES)]
 
 
