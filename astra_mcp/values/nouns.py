@@ -46,6 +46,9 @@ _IRREGULAR: Final = {
     "knives": "knife",
     "lives": "life",
     "quizzes": "quiz",
+    "shoes": "shoe",
+    "toes": "toe",
+    "canoes": "canoe",
 }
 _PLURALS: Final = {one: many for many, one in _IRREGULAR.items()}
 _MASS = """
@@ -102,7 +105,7 @@ def _one(word: str) -> str:
         return word
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
+    if word.endswith(("sses", "shes", "ches", "xes", "zzes", "oes")):
         return word[:-2]
     return word[:-1]
 

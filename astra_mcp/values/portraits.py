@@ -65,7 +65,7 @@ class Portrait:
     is_thing: bool = True
     """It is one of the things of the subject, not only something that has to do with them."""
     has_states: bool = True
-    """The states and the categories of the subject are its own."""
+    """The states of the subject are its own; its categories are those of its things alone."""
     is_imperial: bool = False
 
     def member(self, key: str) -> Iterator[JsonValue]:
@@ -144,8 +144,10 @@ class Portrait:
 
     def _said(self, word: str, place: RandomStream) -> Iterator[JsonValue]:
         """A text by what it is."""
-        states = {"status": self.subject.statuses, "category": self.subject.categories}.get(word)
-        if states and self.has_states:
+        states = self.subject.statuses if word == "status" and self.has_states else ()
+        if word == "category" and self.is_thing:
+            states = self.subject.categories
+        if states:
             yield place.choose(states)
         told = self.told() if word in _TELLING else None
         if told is not None:

@@ -49,6 +49,15 @@ _AMBIGUOUS: Final = frozenset(
     )
 )  # fmt: skip
 """Words of many trades: they name something only where others speak of it, too."""
+_HOMONYMS: Final = frozenset(
+    (
+        "token", "pair", "exchange", "asset", "security", "statement", "stream", "series", "network", "power",
+        "area", "indicator", "queue", "library", "tree", "feed", "property", "position", "pool", "contract",
+        "bond", "share", "track", "round", "match", "play", "character", "party", "record", "season", "bill",
+        "ranking", "act", "case", "widget", "board", "campaign", "channel", "signal", "term", "account",
+    )
+)  # fmt: skip
+"""Things of one trade whose names mean others elsewhere: another word must speak for them, too."""
 _IS_NAMED: Final = 5
 """So much must the words of a noun say for it to name a thing."""
 _IS_HEAD: Final = 10
@@ -174,11 +183,12 @@ def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, 
     found: dict[str, _Match] = {}
     for strength, word in _parts(noun):
         entries = index.by_noun.get(word, ())
-        is_alone = strength >= _IS_HEAD and word not in _AMBIGUOUS
+        is_alone = strength >= _IS_HEAD and word not in _AMBIGUOUS | _HOMONYMS
         for name, fields in entries:
             is_thing = fields is None
             is_beside = context[name] > 1 or name in found
-            is_enough = strength >= _IS_HEAD or is_beside if is_thing else is_alone
+            is_said = word not in _HOMONYMS or context[name] > 0
+            is_enough = (strength >= _IS_HEAD and is_said) or is_beside if is_thing else is_alone
             if is_enough or (fields is not None and context[name]):
                 own = index.subjects[name].fields if fields is None else fields
                 _keep(found, name, _Match(strength, is_thing, own))

@@ -189,7 +189,8 @@ class Wording:
         told = (portrait and portrait.told()) or self._one_named(noun, rng)
         if told or not noun or not self._is_english or not noun.isascii():
             return told or self.one_of("sentences", rng)
-        return f"Details of the {noun.replace('_', ' ')}."
+        done, day = self.one_of("past_actions", rng), self.date(rng.at("done"))
+        return f"{noun.replace('_', ' ').capitalize()}, {done} on {day}."
 
     def paragraph(self, rng: RandomStream, noun: str = "") -> str:
         """Two or three sentences."""

@@ -122,7 +122,7 @@ _REPLIES: Final = _words("comment message post reply")
 _CUTS: Final = _words("by in from for to of with on at via using into as and per within")
 _FILLERS: Final = _words(
     "the a an all my our your single new multiple batch bulk current existing available one every"
-    " latest recent"
+    " latest recent advanced smart semantic fuzzy"
 )
 _SUFFIXES: Final = _words(
     "tool api endpoint list details detail info information data all items results"

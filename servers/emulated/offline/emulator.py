@@ -14,7 +14,15 @@ from anyio.lowlevel import checkpoint
 from astra_mcp.errors import UpstreamError
 from astra_mcp.schemas import SchemaError
 from astra_mcp.seeds import derive_seed
-from astra_mcp.types import CallOutcome, EmulatorKind, JsonObject, JsonValue, PastCall, ToolSpec
+from astra_mcp.types import (
+    CallOutcome,
+    EmulatorKind,
+    JsonObject,
+    JsonValue,
+    PastCall,
+    ToolSpec,
+    canonical_json,
+)
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
@@ -93,16 +101,16 @@ class _Answering:
 
     def _made_up(self, call: Call) -> Answer:
         parents = check_references(self._store, call)
-        spelled = self._spelled(call)
-        if spelled is not None:
-            return spelled
+        return self._spelled(call) or self._told_of(call, parents)
+
+    def _told_of(self, call: Call, parents: list[Entity]) -> Answer:
         reading = call.reading
         if reading.verb is Verb.OTHER:
             return self._outcome(call)
         collection = self._store.collection(reading.noun or "item")
         if reading.verb in (Verb.LIST, Verb.SEARCH):
             is_fact = reading.verb is Verb.LIST and not collection.noun.is_kept
-            if is_fact and is_series(call, self._learned.promise(call.tool)):
+            if is_fact and is_series(call, self._learned.promise(call.tool), collection.noun.found):
                 return self._fact(call, collection)
             return self._listing.told(call, collection, parents)
         if reading.verb is not Verb.CREATE and collection.noun.is_fact(reading):
@@ -113,7 +121,14 @@ class _Answering:
             Verb.UPDATE: self._update,
             Verb.DELETE: self._delete,
         }
-        return ways[reading.verb](call, collection)
+        return self._confirmed(call, ways[reading.verb](call, collection))
+
+    def _confirmed(self, call: Call, answer: Answer) -> Answer:
+        """Say of a change that it succeeded, where the tool is said to confirm it."""
+        is_confirmed = self._learned.promise(call.tool).form is Form.NOTICE
+        if call.reading.verb is Verb.GET or not is_confirmed or "success" in answer.shown:
+            return answer
+        return Answer({"success": True, **answer.shown}, answer.more, answer.text)
 
     def _spelled(self, call: Call) -> Answer | None:
         """What a call tells itself: a query, a program, the address of a page."""
@@ -149,13 +164,23 @@ class _Answering:
         rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
         if is_act(call, self._learned.promise(call.tool)):
             return Answer(outcome(call, self._store.wording, rng))
-        return self._fact(call, self._store.collection(call.reading.noun or "item"))
+        collection = self._store.collection(call.reading.noun or "item")
+        if call.reading.verb is Verb.OTHER and self._is_untold(call, collection.noun):
+            return Answer({**_echoed(call), "status": "completed"})
+        return self._fact(call, collection)
+
+    def _is_untold(self, call: Call, noun: Noun) -> bool:
+        """Nothing says what a tool gives, and nothing is known of such things."""
+        is_known = noun.found is not None and bool(noun.found.fields)
+        promise = self._learned.promise(call.tool)
+        is_told = bool(promise.members) or promise.form not in (None, Form.RECORD, Form.TEXT)
+        return not is_known and not is_told and call.tool.output_schema is None
 
     def _fact(self, call: Call, collection: Collection) -> Answer:
         promise = self._learned.promise(call.tool)
         is_told = call.reading.verb not in (Verb.UPDATE, Verb.DELETE)
         is_many = promise.form is Form.LIST or call.reading.is_many or gives_many(call)
-        if is_told and is_many and not is_series(call, promise):
+        if is_told and is_many and not is_series(call, promise, collection.noun.found):
             return listed(collection.noun, self._facts.rows(call, collection, promise))
         return Answer(self._facts.told(call, collection, promise))
 
@@ -265,6 +290,19 @@ def _addressed(call: Call, noun: Noun) -> Call:
     return Call(tool=call.tool, reading=call.reading, arguments=kept)
 
 
+_MAX_ECHOED: Final = 1000
+
+
+def _echoed(call: Call) -> JsonObject:
+    """The arguments, as tools that take note of them give them back."""
+    given = {p.name: call.arguments.get(p.name) for p in call.reading.parameters}
+    return {
+        name: value
+        for name, value in given.items()
+        if value is not None and len(canonical_json(value)) <= _MAX_ECHOED
+    }
+
+
 def _is_identity(key: str, noun: Noun) -> bool:
     return noun.identity.key != "id" and attribute_of(key, noun.name) == noun.identity.key
 
@@ -340,7 +378,7 @@ class OfflineState:
         if maker is None and answer.text is not None:
             return answer.text
         if maker is None:
-            return formed(self._learned.promise(tool).form, answer.shown, call, rng)
+            return formed(self._learned.promise(tool), answer.shown, call, rng)
         noun = reading.noun or ""
         shown = self._store.wording.portrait(noun, rng)
         return maker.fill(rng, self._store.wording, told=answer.known, noun=noun, portrait=shown)

@@ -73,7 +73,7 @@ class Facts:
         ways = {Verb.UPDATE: self._set, Verb.DELETE: self._remove}
         if call.reading.verb in ways:
             return ways[call.reading.verb](call, collection)
-        if is_series(call, promise):
+        if is_series(call, promise, collection.noun.found):
             return self._series(call, collection, promise)
         return self._get(call, collection, promise)
 

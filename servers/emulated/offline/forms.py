@@ -13,11 +13,13 @@ from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import key_of, words_of
 from astra_mcp.values.random_stream import RandomStream
 from servers.emulated.offline.finding import Call
-from servers.emulated.offline.promises import Form
+from servers.emulated.offline.promises import Form, Promise
 
 __all__ = ["formed"]
 
 _SIDE: Final = 24
+_NAMES: Final = ("name", "title", "label", "symbol", "text", "path", "url", "id")
+"""What a row may be called by, where its list is said to hold names."""
 _USUAL: Final = (120, 48_000)
 """A count of which nothing is said."""
 _MANY: Final = (
@@ -33,15 +35,18 @@ _MANY: Final = (
 )
 
 
-def formed(form: Form | None, told: JsonObject, call: Call, rng: RandomStream) -> JsonValue:
+def formed(promise: Promise, told: JsonObject, call: Call, rng: RandomStream) -> JsonValue:
     """Put an answer into its form.
 
     Args:
-        form: None leaves it as it is.
+        promise: Says which one; an answer stays as it is where it says none.
         told: The answer as an object.
         call: What was asked.
         rng: Decide a picture.
     """
+    form = promise.form
+    if form is Form.LIST and promise.of is not None:
+        return _held(told, promise.of)
     if form is Form.IMAGE:
         picture = b64encode(_png(rng)).decode()
         return {"type": "image", "mimeType": "image/png", "data": picture}
@@ -54,6 +59,20 @@ def _rows(told: JsonObject) -> list[JsonValue] | None:
     """The one list that an answer is about, if it has one."""
     lists = [value for value in told.values() if isinstance(value, list)]
     return lists[0] if len(lists) == 1 else None
+
+
+def _held(told: JsonObject, member: str) -> JsonValue:
+    """The one member of each row that is a list's own; whole rows where they do not have it."""
+    rows = _rows(told)
+    if rows is None:
+        return told
+    return [_called(row, member) if isinstance(row, dict) else row for row in rows]
+
+
+def _called(row: JsonObject, member: str) -> JsonValue:
+    wanted = (member, *_NAMES) if member in _NAMES else (member,)
+    keyed = {key_of(name): value for name, value in row.items()}
+    return next((keyed[key] for key in wanted if isinstance(keyed.get(key), str | int)), row)
 
 
 def _number(told: JsonObject, call: Call, rng: RandomStream) -> JsonValue:

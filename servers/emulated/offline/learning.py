@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
-from astra_mcp.types import ToolSpec
+from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.subjects import Found, find_subject, is_subject, telling_words
@@ -38,6 +38,8 @@ UPDATED: Final = frozenset(
 )
 _OPAQUE: Final = frozenset(("id", "key", "hash"))
 """Attributes that nobody can know who was not told."""
+_NAMED: Final = re.compile(r"[a-z]{3,}([-_ ][a-z]{2,})+|[A-Za-z]+[/:][\w./:-]{3,}", re.IGNORECASE)
+"""Such as ``solar-power`` or ``facebook/react``: nothing that a server draws."""
 _DISPLAYS: Final = (
     "name", "title", "subject", "display_name", "full_name", "label", "headline", "summary", "text",
     "content", "description", "message", "body", "question", "command", "username",
@@ -85,11 +87,22 @@ class Noun:
         is_composed = self.identity.key != "id" and len(self.address) > 1
         return not self.is_given_out and (is_composed or not is_named)
 
-    def is_strict(self, attribute: str) -> bool:
-        """Say whether an entity must have been there before to be found by an attribute."""
+    def is_strict(self, attribute: str, value: JsonValue) -> bool:
+        """Say whether an entity must have been there before to be found by a value of an attribute."""
         if self.is_filed and attribute == self.identity.key:
             return True
-        return self.is_given_out and (self.is_kept or attribute in _OPAQUE)
+        if not self.is_given_out or self.is_kept:
+            return self.is_given_out
+        return attribute in _OPAQUE and not self._is_public(value)
+
+    def _is_public(self, value: JsonValue) -> bool:
+        """Say whether a value may be known from elsewhere: a name in words, or an id of the trade."""
+        form = self.found.subject.identity if self.found is not None else None
+        is_of_trade = form is not None and re.fullmatch(form, str(value)) is not None
+        is_catalogued = (
+            self.found is not None and self.found.is_thing and self.found.subject.name in _PUBLIC
+        )
+        return is_of_trade or is_catalogued or _NAMED.fullmatch(str(value)) is not None
 
     def name_of(self, key: str, otherwise: str) -> str:
         """The name under which entities show a member; the caller's own where they do not know it."""
@@ -188,7 +201,7 @@ class Learned:
             identity=identity,
             fields=fields,
             display=_display([identity, *fields]),
-            is_given_out=not verbs.isdisjoint((Verb.LIST, Verb.SEARCH, Verb.CREATE)),
+            is_given_out=any(_gives_out(r, name) for r in readings),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
             address=_address(readings),
             found=found,
@@ -236,7 +249,8 @@ class Learned:
                     return better
         if any(reading.verb is Verb.SEARCH for _, reading in about):
             return find_subject("web_page", language=language)
-        keys = {p.key for _, reading in about for p in reading.parameters}
+        one = (r for _, r in about if r.verb not in (Verb.LIST, Verb.SEARCH) and not r.is_many)
+        keys = {p.key for reading in one for p in reading.parameters}
         if found is not None and not keys.isdisjoint(found.subject.known_by):
             return replace(found, is_thing=True, fields=found.subject.fields)
         return found
@@ -286,7 +300,9 @@ class Learned:
         is_called = {identity.key, *(each.key for each in fields)} & {*_DISPLAYS}
         if not is_called and (found is None or not found.fields):
             fields.insert(0, _plain("name", "name"))
-        if CREATED.isdisjoint(each.key for each in fields) and _is_dated(found):
+        is_kept = any(r.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE) for _, r in about)
+        is_dated = is_kept or (found is not None and found.is_thing)
+        if is_dated and CREATED.isdisjoint(each.key for each in fields) and _is_dated(found):
             fields.append(_plain(self.named("created_at"), "created_at"))
         return tuple(fields)
 
@@ -349,6 +365,13 @@ _UNDATED: Final = frozenset(
     )
 )  # fmt: skip
 """Subjects whose things nobody made in the server, or that have a time of their own."""
+_PUBLIC: Final = frozenset(
+    (
+        "stock", "coin", "airport", "movie", "song", "book", "game", "pokemon", "recipe", "paper", "gene",
+        "compound", "drug", "animal", "attraction", "package", "video", "law", "space", "vulnerability",
+    )
+)  # fmt: skip
+"""Subjects whose things have ids that anybody may look up elsewhere."""
 OF_NEW: Final = frozenset(("status", "state", "url", "link", "html_url", "web_url", "success"))
 """What a thing has that a call made, though the call did not give it."""
 
@@ -361,6 +384,14 @@ def words_in_text(text: str) -> frozenset[str]:
     """The words of a text, as they stand and in the singular."""
     words = {*words_of(text), *re.findall(r"[a-z0-9]+", text.casefold())}
     return frozenset((*words, *map(singular, words)))
+
+
+def _gives_out(reading: ToolReading, noun: str) -> bool:
+    """Say whether a tool lets a caller come to know entities of a noun who knows none yet."""
+    if reading.verb not in (Verb.LIST, Verb.SEARCH, Verb.CREATE):
+        return False
+    named = {name for name, of in reading.references.items() if of == noun}
+    return not any(p.is_required and p.name in named for p in reading.parameters)
 
 
 def _files(reading: ToolReading) -> bool:

@@ -55,6 +55,8 @@ class Promise:
     form: Form | None
     """None where nothing is said of it."""
     members: tuple[PromisedMember, ...] = ()
+    of: str | None = None
+    """A list holds no records, but of each the member of this name, in normal form."""
 
 
 _READ: Final = 4000
@@ -120,6 +122,17 @@ _FORMS: Final = tuple(
     )
 )
 _HEAD: Final = 90
+_HELD: Final = re.compile(
+    r"^\W*(?:an?\s+|the\s+)?(?:\w+\s+){0,2}?(?:list|array)\s*(?:\[|of\s+)"
+    r"(?:[\w-]+\s+){0,3}?(names|titles|ids|identifiers|urls|links|paths|symbols|strings|str)\b"
+    r"(?!\s+(?:and|with|,))|(名称|字符串|标题)(?:的)?(?:字符串)?列表",
+    re.IGNORECASE,
+)
+_HELD_AS: Final = {
+    "names": "name", "titles": "title", "ids": "id", "identifiers": "id", "urls": "url", "links": "url",
+    "paths": "path", "symbols": "symbol", "strings": "name", "str": "name", "名称": "name",
+    "字符串": "name", "标题": "title",
+}  # fmt: skip
 _TYPED: Final = re.compile(
     r"(?<![A-Za-z_0-9])([A-Za-z_]\w{1,40})\s+"
     r"(String|Integer|Int|Number|Float|Double|Boolean|Bool|Long)\b\s*([^A-Za-z]{0,60})"
@@ -181,7 +194,13 @@ def read_promise(tool: ToolSpec) -> Promise:
     for member in (*_written(clause), *_prose(clause), *_prose(told[:400])):
         if len(members) < _MAX_MEMBERS:
             members.setdefault(member.name, member)
-    return Promise(form, tuple(members.values()))
+    return Promise(form, tuple(members.values()), _held(clause) if form is Form.LIST else None)
+
+
+def _held(clause: str) -> str | None:
+    """What ``a list of column names`` holds: ``name``."""
+    match = _HELD.search(clause[:_HEAD])
+    return match and _HELD_AS[next(each for each in match.groups() if each).lower()]
 
 
 def said_of(tool: ToolSpec) -> str:
@@ -191,9 +210,11 @@ def said_of(tool: ToolSpec) -> str:
 
 def _clause(told: str) -> str:
     """What follows ``Returns``; empty where nothing does."""
-    start = _START.search(told)
-    if start is None:
+    starts = [*_START.finditer(told)]
+    if not starts:
         return ""
+    titled = (each for each in starts if each.group().rstrip().endswith((":", "\uff1a")))
+    start = next(titled, starts[0])
     rest = told[start.end() : start.end() + _CLAUSE].replace("--------", "").strip()
     end = _END.search(rest)
     return rest[: end.start()].strip() if end else rest

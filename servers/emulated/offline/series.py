@@ -7,18 +7,19 @@ from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import words_of
+from astra_mcp.values.subjects import Found
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form, Promise
 from servers.emulated.parameters import Role
 
 __all__ = ["chained", "is_series", "moments_of"]
 
-_SERIES: Final = frozenset(
-    (
-        "forecast", "history", "historical", "candle", "candles", "kline", "klines", "ohlcv", "ohlc", "bars",
-        "timeseries", "series", "hourly", "daily", "aggregates",
-    )
-)  # fmt: skip
+_SERIES: Final = frozenset(("history", "historical", "series", "hourly", "daily", "aggregates"))
+_CANDLES: Final = frozenset(
+    ("candle", "candles", "kline", "klines", "ohlcv", "ohlc", "bars", "timeseries")
+)
+_MEASURED: Final = frozenset(("weather", "space", "quake"))
+"""Subjects beside those with numbers of the day of which times are told."""
 _VALUES: Final = frozenset(("price", "prices", "rate", "rates", "weather", "volume", "temperature"))
 _AHEAD: Final = frozenset(("forecast", "forecasts", "nowcast", "upcoming"))
 _STARTS: Final = frozenset(
@@ -56,15 +57,26 @@ _USUAL: Final = 5
 _MOST: Final = 60
 
 
-def is_series(call: Call, promise: Promise) -> bool:
-    """Say whether a tool tells of a thing over time."""
+def is_series(call: Call, promise: Promise, found: Found | None) -> bool:
+    """Say whether a tool tells of a thing over time.
+
+    Args:
+        call: To the tool.
+        promise: What it is said to give.
+        found: The subject of its noun: numbers that move have a history, a project has a list of changes.
+    """
     if promise.form in (Form.NUMBER, Form.FLAG, Form.IMAGE):
         return False
     keys = {p.key for p in call.reading.parameters}
     is_ranged = not keys.isdisjoint(_STARTS) and not keys.isdisjoint(_ENDS)
     words = words_of(call.tool.name)
     is_told = promise.form is Form.LIST or not _VALUES.isdisjoint(words)
-    return not _SERIES.isdisjoint(words) or (is_ranged and is_told)
+    is_measured = found is not None and (
+        bool(found.subject.live) or found.subject.name in _MEASURED
+    )
+    is_named = not _AHEAD.isdisjoint(words) or not _CANDLES.isdisjoint(words)
+    is_named |= not _SERIES.isdisjoint(words) and (is_measured or is_ranged or is_told)
+    return is_named or (is_ranged and is_told)
 
 
 def moments_of(call: Call, now: int) -> tuple[str, list[str]]:

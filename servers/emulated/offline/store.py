@@ -4,6 +4,7 @@ Only what differs from the documents is kept: the rest of an entity is drawn ane
 is shown, and is the same each time.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -88,6 +89,14 @@ def _is_free_text(schema: Mapping[str, Any]) -> bool:
     if {"enum", "const", "format", "pattern"} & schema.keys():
         return False
     return schema.get("type", "string") == "string"
+
+
+def _with_identity(value: JsonValue, identity: JsonValue, form: str | None) -> JsonValue:
+    """An address that ends with an id of the trade ends with the entity's own."""
+    if form is None or identity is None or not isinstance(value, str) or "://" not in value:
+        return value
+    head, mark, tail = value.rpartition(value[max(value.rfind("/"), value.rfind("="))])
+    return f"{head}{mark}{identity}" if re.fullmatch(form, tail) else value
 
 
 class Store:
@@ -390,7 +399,7 @@ class Store:
     ) -> Iterator[JsonValue]:
         """A member of which only the name is known: as the portrait has it, or as its like are."""
         for value in portrait.member(each.key):
-            yield value
+            yield _with_identity(value, entity.identity, portrait.subject.identity)
             return
         if not self._is_left_out(noun, entity, each):
             yield from self._made(noun, entity, each)
@@ -423,6 +432,8 @@ class Store:
         meaning, name = meaning_of(key)
         if meaning is Meaning.UNKNOWN:
             return not usual_values(key) and not (is_plural(key) and not schema)
+        if name == "category":
+            return portrait is not None and not portrait.is_thing and not usual_values(key)
         return name in ("sentence", "paragraph", "query", "title")
 
     def _time(self, each: Field, moment: int) -> Iterator[JsonValue]:
