@@ -62,6 +62,8 @@ _OF_ALL: Final = frozenset(
     | {"api", "tool"}
 )
 """Words beside its noun in the name of a tool that lists everything."""
+_NARROWS: Final = frozenset({"search", "filter", "query", "discover"})
+"""Words in the name of a tool that gives some, even where it is not told which."""
 _MOVES: Final = frozenset({"move", "rename"})
 _TAKES_OFF: Final = frozenset({"remove", "clear", "discard"})
 """Deletes that may only part one thing from another."""
@@ -255,9 +257,10 @@ def _plain_lists(readings: Mapping[str, ToolReading]) -> Iterator[str]:
     named = [frozenset(words_of(name)) for name in readings]
     shared = frozenset[str].intersection(*named) if named else frozenset[str]()
     for name, reading in readings.items():
-        if reading.verb is Verb.LIST and reading.noun:
+        words = words_of(name)
+        if reading.verb is Verb.LIST and reading.noun and not (_NARROWS.intersection(words)):
             allowed = {*reading.noun.split("_"), *shared, *_OF_ALL, reading.word}
-            if {singular(word) for word in words_of(name)} <= allowed | set(map(singular, allowed)):
+            if {singular(word) for word in words} <= allowed | set(map(singular, allowed)):
                 yield name
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from astra_mcp.answers import tokenize
+from astra_mcp.values.nouns import key_of
 from servers.emulated.modelled.document_entities import Entity, ReadCall, id_text
 from servers.emulated.modelled.given_words import words_in
 from servers.emulated.modelled.told_values import (
@@ -23,7 +24,7 @@ from servers.emulated.modelled.told_values import (
 )
 from servers.emulated.verbs import Verb
 
-__all__ = ["READS", "Effect", "named_leaves"]
+__all__ = ["READS", "Effect", "named_leaves", "told_leaves"]
 
 READS: Final = frozenset({Verb.GET, Verb.LIST, Verb.SEARCH})
 _RELATIVE: Final = frozenset({"adjust", "toggle", "increment", "decrement", "swap", "append"})
@@ -36,6 +37,8 @@ class Effect:
 
     call: ReadCall
     settable: Mapping[str, frozenset[str]]
+    is_of_any: bool = False
+    """It changes or deletes something of its noun, and nobody knows what."""
     replaced: tuple[str, ...] = ()
     """Texts that its entity had before: others may repeat them."""
 
@@ -43,7 +46,7 @@ class Effect:
         """Pick out which values of an entity are what they were."""
         if self.call.verb in READS or not leaves:
             return leaves
-        if self.call.entity == entity:
+        if self.call.entity == entity or self.may_be(entity.noun):
             return self._left_of_target(leaves)
         is_touched = self.touches(entity.id)
         if self.call.verb is Verb.OTHER and (is_touched or self.is_anywhere()):
@@ -56,6 +59,10 @@ class Effect:
             if self._is_text_of_its_own(field, leaf, is_settable=field in settable, entity=entity)
             or (is_settled and field in settable and not is_counter(field))
         }
+
+    def may_be(self, noun: str) -> bool:
+        """Say whether the call may be about any thing of a noun."""
+        return self.is_of_any and self.call.noun in (noun, None)
 
     def touches(self, id: str) -> bool:
         """Say whether the call names an identifier anywhere."""
@@ -97,6 +104,14 @@ def named_leaves(call: ReadCall) -> Leaves:
         return {}
     adds = call.reading.word == "add"
     return {f: v for f, v in leaves_of(dict(call.named)).items() if not (adds and is_counter(f))}
+
+
+def told_leaves(call: ReadCall, leaves: Leaves, settable: frozenset[str]) -> Leaves:
+    """Leave out what only repeats an argument of a look, such as the currency that it asks for."""
+    if call.verb not in READS:
+        return leaves
+    asked = {key_of(name) for name in call.arguments} - settable
+    return {field: leaf for field, leaf in leaves.items() if field not in asked}
 
 
 def _texts(values: Iterable[object]) -> list[str]:

@@ -20,7 +20,7 @@ from servers.emulated.modelled.document_entities import (
     id_text,
     is_id_field,
 )
-from servers.emulated.modelled.effects import READS, Effect, named_leaves
+from servers.emulated.modelled.effects import READS, Effect, named_leaves, told_leaves
 from servers.emulated.modelled.excerpts import cut
 from servers.emulated.modelled.given_words import GivenWords, words_in
 from servers.emulated.modelled.mentions import Mentioned, Mentions
@@ -191,7 +191,7 @@ class Ledger:
             if about is not None:
                 self._delete(about, call.places)
             return
-        self._take_mentions(call, mentions)
+        self._take_mentions(call, mentions, (settable or {}).get(call.noun or "", frozenset()))
         if about is not None and call.verb is Verb.UPDATE:
             self._change(about, call)
         while len(self._entries) > _MAX_ENTITIES:
@@ -207,22 +207,31 @@ class Ledger:
         replaced = [text for text in texts if isinstance(text, str)]
         if is_gone and call.entity is not None:
             replaced.append(call.entity.id)
-        return Effect(call=call, settable=settable, replaced=tuple(replaced))
+        is_known = (
+            call.entity is not None
+            and self.standing(call.entity, call.places) is not Standing.UNKNOWN
+        )
+        is_of_any = call.verb in (Verb.UPDATE, Verb.DELETE) and not is_known
+        return Effect(call=call, settable=settable, is_of_any=is_of_any, replaced=tuple(replaced))
 
     def _spread(self, effect: Effect) -> None:
         """Keep of all entities what the call leaves as it was, and forget what may be gone with it."""
-        call, gone = effect.call, effect.call.verb is Verb.DELETE and effect.call.entity
+        call = effect.call
+        gone = call.entity if call.verb is Verb.DELETE else None
         is_anywhere = effect.is_anywhere()
         words = words_in(dict(call.arguments))
         for id, entries in self._entries.items():
             is_touched = id.casefold() in words
             for entry in entries:
-                if call.verb is Verb.OTHER and (is_touched or is_anywhere):
+                is_doubtful = call.verb is Verb.OTHER and (is_touched or is_anywhere)
+                if is_doubtful or effect.may_be(entry.noun):
                     entry.is_listed = False
                 held = {*entry.places.values(), *entry.leaves.values()}
                 if gone and gone.noun != entry.noun and gone.id in held:
                     entry.is_listed = False
                 entry.leaves = effect.left_of(Entity(entry.noun, id), entry.leaves)
+            if call.verb is Verb.DELETE and effect.is_of_any:
+                entries[:] = [e for e in entries if e.is_deleted or not effect.may_be(e.noun)]
         self._complete.discard(call.noun or "")
 
     def _change(self, entity: Entity, call: ReadCall) -> None:
@@ -232,7 +241,7 @@ class Ledger:
         if _hides(entry.leaves) or call.reading.state is not None:
             entry.is_listed = False
 
-    def _take_mentions(self, call: ReadCall, mentions: Mentions) -> None:
+    def _take_mentions(self, call: ReadCall, mentions: Mentions, settable: frozenset[str]) -> None:
         for entity in mentions.references:
             self._name(entity, {})
         seen = Counter((m.noun, text) for m in mentions.objects for text in {*m.ids, *m.names})
@@ -247,7 +256,7 @@ class Ledger:
                         Entity(mentioned.noun, text), {**call.places, **mentioned.places}
                     )
                     entry.leaves = {**entry.leaves, **(named_leaves(call) if made else {})}
-                    entry.leaves = {**entry.leaves, **mentioned.leaves}
+                    entry.leaves = {**entry.leaves, **told_leaves(call, mentioned.leaves, settable)}
                     is_shown = call.lists_all and mentioned.noun == call.noun
                     entry.is_listed |= is_shown or (made and not _hides(entry.leaves))
 

@@ -39,6 +39,8 @@ _PAGES: Final = ("total_pages", "page_count", "pages", "num_pages", "last_page")
 _AROUND: Final = frozenset(
     {"meta", "metadata", "pagination", "paging", "page_info", "data", "result", "response"}
 )
+_MIN_PAGE: Final = 10
+"""Services that say nothing of pages give so many at least, a round number, where there are more."""
 _PAGING: Final = (Role.LIMIT, Role.PAGE, Role.OFFSET, Role.CURSOR)
 
 
@@ -119,18 +121,25 @@ def _counts(around: Mapping[str, JsonValue], noun: str) -> Mapping[str, int]:
 def _may_be_page(
     call: ReadCall, around: Mapping[str, JsonValue], shown: int, ledger: Ledger
 ) -> bool:
-    if any(around.get(name) for name in _MORE):
-        return True
-    if any(isinstance(n := around.get(name), int) and n > 1 for name in _PAGES):
-        return True
-    if any(_is_later(value) for value in call.given(Role.OFFSET, Role.CURSOR).values()):
-        return True
-    if any(id_text(value) not in ("0", "1") for value in call.given(Role.PAGE).values()):
+    if _says_more(call, around, shown):
         return True
     size = _size(call, around)
     if size is not None:
         return shown >= size
     return call.takes(*_PAGING) and 0 < shown >= ledger.longest(call.tool)
+
+
+def _says_more(call: ReadCall, around: Mapping[str, JsonValue], shown: int) -> bool:
+    """Say whether an answer or its call tells that there is more than what is shown."""
+    counts = _counts(around, call.noun or "").items()
+    is_cut = any("total" in name and count > shown for name, count in counts)
+    return (
+        any(around.get(name) for name in _MORE)
+        or any(isinstance(n := around.get(name), int) and n > 1 for name in _PAGES)
+        or any(map(_is_later, call.given(Role.OFFSET, Role.CURSOR).values()))
+        or any(id_text(value) not in ("0", "1") for value in call.given(Role.PAGE).values())
+        or (is_cut and shown >= _MIN_PAGE and shown % 5 == 0)
+    )
 
 
 def _is_later(value: JsonValue) -> bool:
@@ -142,5 +151,5 @@ def _size(call: ReadCall, around: Mapping[str, JsonValue]) -> int | None:
     asked: list[Any] = [*call.given(Role.LIMIT).values()]
     asked += [p.schema.get("default") for p in call.reading.parameters if p.role is Role.LIMIT]
     asked += [around.get(name) for name in _SIZES]
-    texts = (id_text(value) for value in asked)
+    texts = (id_text(int(value) if isinstance(value, float) else value) for value in asked)
     return next((int(text) for text in texts if text is not None and text.isdecimal()), None)

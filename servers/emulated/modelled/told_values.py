@@ -58,6 +58,8 @@ _STATES: Final = _words(
     " published locked paused resolved is has"
 )
 _TAGS: Final = re.compile(r"<[^<>]{1,200}>")
+_PHONE: Final = re.compile(r"\+?[\d\s().-]{7,30}")
+_NOT_DIGIT: Final = re.compile(r"\D+")
 _ELLIPSES: Final = ("\u2026", "...", "[truncated]")
 _MASK: Final = re.compile(r"[*\u2022xX.\-\s]{3,}")
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -141,6 +143,8 @@ def _are_same_texts(one: str, other: str) -> bool:
         return True
     if any(_MASK.fullmatch(text) for text in (one, other)) or _are_times(one, other):
         return True
+    if _PHONE.fullmatch(one) and _PHONE.fullmatch(other):
+        return _NOT_DIGIT.sub("", one) == _NOT_DIGIT.sub("", other)
     if _TAGS.search(one) or _TAGS.search(other):
         return _normal(_TAGS.sub(" ", one)) == _normal(_TAGS.sub(" ", other))
     return _begins(one, other) or _begins(other, one)

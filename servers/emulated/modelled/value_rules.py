@@ -12,7 +12,7 @@ from servers.emulated.modelled.document_entities import (
     Vocabulary,
     is_id_field,
 )
-from servers.emulated.modelled.effects import named_leaves
+from servers.emulated.modelled.effects import named_leaves, told_leaves
 from servers.emulated.modelled.excerpts import cut
 from servers.emulated.modelled.ledger import Ledger, Standing
 from servers.emulated.modelled.mentions import Mentioned
@@ -30,6 +30,9 @@ from servers.emulated.verbs import Verb
 
 __all__ = ["id_faults", "value_faults"]
 
+_ADDRESSES: Final = frozenset(
+    {"path", "file", "folder", "directory", "url", "uri", "link", "domain"}
+)
 _MAX_VALUE: Final = 100
 """Characters of a value in a message."""
 _SAME_START: Final = 4
@@ -93,8 +96,9 @@ def value_faults(
             continue
         told = ledger.told(entity, {**call.places, **mentioned.places})
         if mentioned.ids or mentioned.noun in vocabulary.stored:
-            kept = {f: v for f, v in effect.left_of(entity, told).items() if f not in given}
             settable = vocabulary.settable.get(entity.noun, frozenset())
+            left = told_leaves(call, effect.left_of(entity, told), settable)
+            kept = {f: v for f, v in left.items() if f not in given}
             is_stored = entity.noun in vocabulary.stored
             steady = {f: v for f, v in kept.items() if _is_steady(f, v, settable, is_stored)}
             messages += [(Rule.VALUES_STAY, text) for text in _changed(entity, steady, mentioned)]
@@ -124,7 +128,7 @@ def _given(call: ReadCall, mentioned: Mentioned) -> Leaves:
 def _echo(entity: Entity, given: Leaves, mentioned: Mentioned) -> Iterator[str]:
     for field, value in given.items():
         told = mentioned.leaves.get(field)
-        if told is None or are_same(value, told) or (is_state(field) and _begin_alike(value, told)):
+        if told is None or are_same(value, told) or _may_become(field, value, told):
             continue
         name = f"the {entity.noun} {entity.id!r}"
         yield f"the call gives {name} the {field} {_shown(value)}, and the result says {_shown(told)}"
@@ -140,9 +144,15 @@ def _changed(entity: Entity, steady: Leaves, mentioned: Mentioned) -> Iterator[s
             )
 
 
-def _begin_alike(one: Leaf, other: Leaf) -> bool:
-    first, second = (str(value).casefold()[:_SAME_START] for value in (one, other))
-    return first == second
+def _may_become(field: str, given: Leaf, told: Leaf) -> bool:
+    """Say whether a service may write what it was given so, such as a path in full."""
+    one, other = str(given).casefold(), str(told).casefold()
+    if is_moving(field):
+        return isinstance(given, str) or isinstance(told, str)
+    if is_state(field):
+        return one[:_SAME_START] == other[:_SAME_START]
+    is_address = not _ADDRESSES.isdisjoint(field.split("_"))
+    return is_address and (one.strip("./") in other or other.strip("./") in one)
 
 
 def _shown(value: Leaf) -> str:

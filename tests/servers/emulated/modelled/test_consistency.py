@@ -267,6 +267,76 @@ def test_values_that_are_told_another_way_are_the_same(shop: Session) -> None:
     assert shop.hear("get_order", changed, order_id="o1") == {Rule.VALUES_STAY}
 
 
+CONTACTS = (
+    tool("list_contacts"),
+    tool("create_contact", "full_name", phone={}, home_url={}, due_at={}, status={}),
+    tool("update_contact", "contact_id", "full_name"),
+    tool("remove_contact_by_name", "full_name"),
+    tool("list_overdue_contacts"),
+    tool("get_contact", "contact_id", language={}),
+    tool("execute_query"),
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"phone": "+1 (555) 010-1234"}, {"phone": "+15550101234"}),
+        ({"home_url": "a.example"}, {"homeUrl": "https://a.example/"}),
+        ({"due_at": "tomorrow at 5pm"}, {"due_at": "2026-01-02T17:00:00Z"}),
+        ({"status": "publish"}, {"status": "published"}),
+    ],
+)
+def test_what_was_given_may_be_written_another_way(
+    given: dict[str, Any], told: dict[str, JsonValue]
+) -> None:
+    book = Session(CONTACTS)
+    assert not book.hear(
+        "create_contact", {"id": "k1", "full_name": "Ann", **told}, full_name="ANN", **given
+    )
+    others: dict[str, JsonValue] = dict.fromkeys(told, "Other 7")
+    if "due_at" not in told:
+        broken = book.judge(
+            "create_contact",
+            {"id": "k2", "full_name": "Ann", **others},
+            {"full_name": "Ann", **given},
+        )
+        assert broken == {Rule.ECHOES_WHAT_WAS_GIVEN}
+
+
+@pytest.mark.parametrize(
+    ("called", "arguments"),
+    [("remove_contact_by_name", {"full_name": "Bo"}), ("execute_query", {})],
+)
+def test_after_a_call_about_nobody_knows_what_nothing_is_certain(
+    called: str, arguments: dict[str, Any]
+) -> None:
+    book = Session(CONTACTS)
+    assert not book.hear(
+        "list_contacts", [{"id": "k1", "full_name": "Ann"}, {"id": "k2", "full_name": "Bo"}]
+    )
+    assert not book.hear(called, {"done": True}, **arguments)
+    assert not book.hear("list_contacts", [{"id": "k1", "full_name": "Ann"}])
+
+
+def test_another_language_and_a_list_of_some_are_no_contradiction() -> None:
+    book = Session(CONTACTS)
+    assert not book.hear("list_contacts", [{"id": "k1", "full_name": "Ann"}])
+    assert not book.hear(
+        "get_contact", {"id": "k1", "full_name": "Anna"}, contact_id="k1", language="de"
+    )
+    assert not book.hear("list_overdue_contacts", [])
+    assert book.hear("list_contacts", []) == {Rule.LISTS_ARE_WHOLE}
+
+
+def test_an_unmarked_page_has_a_round_length() -> None:
+    book = Session(CONTACTS)
+    shown: list[JsonValue] = [{"id": f"k{n}", "full_name": "Ann"} for n in range(20)]
+    assert not book.hear("list_contacts", {"contacts": shown, "total": 25})
+    broken = book.hear("list_contacts", {"contacts": shown[:19], "total": 25})
+    assert broken == {Rule.COUNTS_AGREE, Rule.LISTS_ARE_WHOLE}
+
+
 def test_the_values_of_entities_are_told_within_a_bound(shop: Session) -> None:
     for number in range(300):
         given: JsonValue = {"id": f"n{number}", "note": "x" * 1900}
