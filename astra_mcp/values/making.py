@@ -299,7 +299,7 @@ class Making:
 def _kind_of_name(key: str) -> str:
     """Which type a member has of which only the name is known."""
     meaning, name = meaning_of(key)
-    if is_plural(key) and name == "tag":
+    if is_plural(key) and "tag" in (name, meaning_of(singular(key))[1]):
         return "array"
     if is_plural(key) and meaning is Meaning.UNKNOWN and not usual_values(key):
         return "integer"  # how many of them there are

@@ -15,7 +15,7 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.patterns import matching_text
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import Found, Row, Subject
+from astra_mcp.values.subjects import LISTS, Found, Row, Subject
 from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of
 
 __all__ = ["Portrait", "drawn", "portrait_of"]
@@ -48,6 +48,8 @@ _WARMTH: Final[Mapping[str, int]] = {
     "max_temperature": 4, "temp_min": -5, "min_temp": -5, "low": -5, "temperature_min": -5,
     "min_temperature": -5, "dew_point": -7,
 }  # fmt: skip
+_SEVERAL: Final = 4
+"""So many values, less those that are drawn twice, a member has that is a list."""
 _NEAR: Final = 0.6
 """Degrees, of latitude and longitude together."""
 _IMPERIAL: Final = frozenset(("imperial", "fahrenheit", "f", "us", "°f"))
@@ -137,6 +139,9 @@ class Portrait:
             yield drawn(way.numbers, self.dice.at("member", key))
         elif way.form is not None:
             yield matching_text(way.form, self.dice.at("member", key))
+        elif way.values and key in LISTS:
+            place = self.dice.at("member", key)
+            yield [*dict.fromkeys(place.at(each).choose(way.values) for each in range(_SEVERAL))]
         elif way.values:
             yield self.dice.at("member", key).choose(way.values)
         elif way.word:

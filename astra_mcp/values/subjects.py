@@ -17,11 +17,11 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.vocabulary import Numbers
 
-__all__ = ["Found", "Row", "Subject", "find_subject", "is_subject", "telling_words"]
+__all__ = ["LISTS", "Found", "Row", "Subject", "find_subject", "is_subject", "telling_words"]
 
 Row = Mapping[str, JsonValue]
 """One real thing: its members by their names in normal form."""
-_LISTS: Final = frozenset(
+LISTS: Final = frozenset(
     ("authors", "tags", "labels", "ingredients", "columns", "amenities", "languages")
 )
 """Columns whose cells hold several values, joined by commas."""
@@ -315,7 +315,7 @@ def _values(text: str) -> tuple[str, ...]:
 def _row(columns: tuple[str, ...], line: str) -> Row:
     cells = [cell.strip() for cell in line.split("|")]
     return {
-        column: [*_values(cell)] if column in _LISTS else _cell(cell)
+        column: [*_values(cell)] if column in LISTS else _cell(cell)
         for column, cell in zip(columns, cells, strict=True)
     }
 

@@ -189,8 +189,7 @@ class Wording:
         told = (portrait and portrait.told()) or self._one_named(noun, rng)
         if told or not noun or not self._is_english or not noun.isascii():
             return told or self.one_of("sentences", rng)
-        done, day = self.one_of("past_actions", rng), self.date(rng.at("done"))
-        return f"{noun.replace('_', ' ').capitalize()}, {done} on {day}."
+        return f"{noun.replace('_', ' ').capitalize()}, updated on {self.date(rng.at('updated'))}."
 
     def paragraph(self, rng: RandomStream, noun: str = "") -> str:
         """Two or three sentences."""

@@ -13,13 +13,14 @@ from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.nouns import words_of
 from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
+from astra_mcp.values.vocabulary import Meaning, meaning_of
 from servers.emulated.offline.fields import Field
 from servers.emulated.offline.finding import Call, not_found
 from servers.emulated.offline.learning import CREATED, Noun
 from servers.emulated.offline.outcomes import asked_of
 from servers.emulated.offline.promises import Promise, said_of
 from servers.emulated.offline.selection import EntityRefusedError
-from servers.emulated.offline.series import chained, is_series, moments_of
+from servers.emulated.offline.series import chained, is_series, moments_of, steadied
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import Verb
@@ -108,6 +109,8 @@ class Facts:
             row = self._members(call, collection, promise, thing)
             kept = {k: v for k, v in row.items() if k not in own and not _is_time(k)}
             rows.append({name: moment, **kept})
+        if portrait is None or not portrait.is_quoted:
+            steadied(rows)
         chained(rows)
         return {
             **asked,
@@ -123,6 +126,11 @@ class Facts:
         entity = collection.entities.get(address)
         thing = _Thing(self._place(call, collection), asked)
         told = self._members(call, collection, promise, thing)
+        called = re.compile(rf"{re.escape(noun.name.replace('_', ' '))} \d+", re.IGNORECASE)
+        if len(told) > 2:  # one thing that is asked for has no number among its like
+            told = {
+                k: v for k, v in told.items() if not (isinstance(v, str) and called.fullmatch(v))
+            }
         return {**asked, **told, **asked, **(entity.given if entity else {})}
 
     def _place(self, call: Call, collection: Collection) -> RandomStream:
@@ -183,6 +191,9 @@ def gives_many(call: Call) -> bool:
 def _fields(noun: Noun, promise: Promise) -> tuple[Field, ...]:
     """What the tool itself promises, where it says enough; else what such things have."""
     if len(promise.members) < 3:
+        is_value = noun.found is None and meaning_of(noun.name)[0] is not Meaning.UNKNOWN
+        if is_value and not any(each.is_declared for each in noun.fields):
+            return (Field(name=noun.name, key=noun.name, schema={}, root={}),)
         return noun.fields
     return tuple(Field(name=m.name, key=m.key, schema=m.schema, root={}) for m in promise.members)
 

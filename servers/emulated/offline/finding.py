@@ -76,7 +76,7 @@ def named_entities(store: Store, collection: Collection, call: Call) -> list[Ent
         shown = {key_of(name): value for name, value in store.shown(collection, entity).items()}
         if all(key not in shown or _same(shown[key], value) for key, value in members.items()):
             return [entity]
-    if (collection.noun.is_kept and collection.noun.is_given_out) or not members:
+    if collection.noun.is_given_out and (collection.noun.is_kept or not members):
         raise not_found(collection.noun.name, next(iter(members.values()), "none exists"))
     given: JsonObject = {p.name: call.arguments[p.name] for p in call.fields() if p.is_scalar}
     return [_adopted(store, collection, given, None)]

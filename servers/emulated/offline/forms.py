@@ -12,6 +12,7 @@ from typing import Final
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import key_of, words_of
 from astra_mcp.values.random_stream import RandomStream
+from astra_mcp.values.subjects import LISTS
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form, Promise
 
@@ -57,7 +58,7 @@ def formed(promise: Promise, told: JsonObject, call: Call, rng: RandomStream) ->
 
 def _rows(told: JsonObject) -> list[JsonValue] | None:
     """The one list that an answer is about, if it has one."""
-    lists = [value for value in told.values() if isinstance(value, list)]
+    lists = [v for name, v in told.items() if isinstance(v, list) and key_of(name) not in LISTS]
     return lists[0] if len(lists) == 1 else None
 
 

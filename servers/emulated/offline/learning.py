@@ -97,12 +97,12 @@ class Noun:
 
     def _is_public(self, value: JsonValue) -> bool:
         """Say whether a value may be known from elsewhere: a name in words, or an id of the trade."""
-        form = self.found.subject.identity if self.found is not None else None
-        is_of_trade = form is not None and re.fullmatch(form, str(value)) is not None
-        is_catalogued = (
-            self.found is not None and self.found.is_thing and self.found.subject.name in _PUBLIC
-        )
-        return is_of_trade or is_catalogued or _NAMED.fullmatch(str(value)) is not None
+        subject = self.found.subject if self.found is not None and self.found.is_thing else None
+        if subject is not None:
+            forms = (form for key, form in subject.formats.items() if key.endswith("id"))
+            if subject.name in _PUBLIC or any(re.fullmatch(f, str(value)) for f in forms):
+                return True
+        return _NAMED.fullmatch(str(value)) is not None
 
     def name_of(self, key: str, otherwise: str) -> str:
         """The name under which entities show a member; the caller's own where they do not know it."""

@@ -54,7 +54,8 @@ _KINDS: Final[Mapping[str, str]] = {
         " terminate kill reboot shutdown enqueue schedule link unlink attach detach lock unlock place process"
         " evolve clean build commit upgrade uninstall insert append write convert replace sort enter keypress"
         " handle optimize train generate protect unprotect submit confirm accept dismiss encrypt decrypt bulk"
-        " skip next previous feed ping toggle load reload unload print zoom back",
+        " skip next previous feed ping toggle load reload unload print zoom back complete finish reopen"
+        " unarchive activate deactivate suspend resolve unpublish",
     }.items()
     for word in words.split()
 }

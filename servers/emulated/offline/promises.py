@@ -180,6 +180,10 @@ _EMPTY: Final = frozenset(
         "like",
     )
 )  # fmt: skip
+_NO_MEMBERS: Final = frozenset(
+    ("error", "success", "list", "array", "of", "for", "by", "from", "to", "that")
+)
+"""A piece of prose with one of these names no member."""
 _MAX_WORDS: Final = 3
 _CRAWLED: Final = re.compile(r"^Deploy Server .*? Try in Playground\s*", re.DOTALL)
 
@@ -269,7 +273,7 @@ def _pieces(text: str) -> Iterator[PromisedMember]:
         words = [word for word in words_of(piece.strip()) if word.isascii()]
         while words and words[0] in _LEADING:
             words = words[1:]
-        if "error" in words or "success" in words:
+        if not _NO_MEMBERS.isdisjoint(words):
             continue
         if not 0 < len(words) <= _MAX_WORDS or " ".join(words) in _EMPTY or words[-1] in _EMPTY:
             continue

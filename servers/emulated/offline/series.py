@@ -12,7 +12,7 @@ from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form, Promise
 from servers.emulated.parameters import Role
 
-__all__ = ["chained", "is_series", "moments_of"]
+__all__ = ["chained", "is_series", "moments_of", "steadied"]
 
 _SERIES: Final = frozenset(("history", "historical", "series", "hourly", "daily", "aggregates"))
 _CANDLES: Final = frozenset(
@@ -54,6 +54,8 @@ _UNITS: Final = {
 }  # fmt: skip
 _STEP: Final = re.compile(r"^(\d*)\s*([a-z]+?)s?$", re.IGNORECASE)
 _USUAL: Final = 5
+_SWING: Final = 0.25
+"""Such a share of the usual range is kept from one time to another."""
 _MOST: Final = 60
 
 
@@ -147,6 +149,17 @@ def _moment(given: dict[str, JsonValue], keys: frozenset[str]) -> datetime | Non
         except (ValueError, OverflowError, OSError):  # a day in words: the usual ones are told
             continue
     return None
+
+
+def steadied(rows: list[JsonObject]) -> None:
+    """Let numbers stay near those of the first row: what is told of one thing does not leap about."""
+    for row in rows[1:]:
+        for name, value in row.items():
+            first = rows[0].get(name)
+            if type(value) is float and isinstance(first, int | float):
+                row[name] = round(first + (value - first) * _SWING, 4 if abs(value) < 1 else 2)
+            elif type(value) is int and type(first) is int:
+                row[name] = round(first + (value - first) * _SWING)
 
 
 def chained(rows: list[JsonObject]) -> None:

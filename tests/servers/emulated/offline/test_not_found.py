@@ -65,6 +65,20 @@ def test_a_name_that_anybody_may_know_can_be_asked_for() -> None:
     assert world.call("get_quote", symbol="ACME")["symbol"] == "ACME"
 
 
+def test_ids_of_a_public_catalogue_can_be_asked_for_and_those_of_a_shop_cannot() -> None:
+    catalogue = World(
+        document_of(spec("search_movies", query=text), spec("get_movie", movie_id=text))
+    )
+    assert catalogue.call("get_movie", movie_id="603")["id"] == "603"
+    shop = World(document_of(spec("list_orders"), spec("get_order", order_id=text)))
+    assert "not found" in shop.refusal("get_order", order_id="603")
+
+
+def test_what_no_tool_gives_out_without_its_id_can_be_asked_for() -> None:
+    world = World(document_of(spec("search_file", query=text, file_key=text)))
+    assert not world.ask("search_file", query="icons", file_key="HLE-3418").is_error
+
+
 def test_what_was_never_stored_under_a_name_is_not_there() -> None:
     world = World(
         document_of(spec("save_recipe", name=text, steps=text), spec("get_recipe", name=text))

@@ -5,17 +5,20 @@ import io
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from astra_mcp.types import JsonObject
 from astra_mcp.values.portraits import portrait_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.subjects import find_subject
 from astra_mcp.values.wording import Wording
 from servers.emulated.offline.promises import Form, read_promise
+from servers.emulated.offline.series import steadied
 
 from emulated_worlds import World, document_of, spec, text
 
@@ -89,6 +92,84 @@ def test_a_number_a_flag_a_list_and_a_table_are_given_as_such() -> None:
     )
     picture = world.call("get_map_image", city="Lyon")
     assert b64decode(picture["data"]).startswith(b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "member"),
+    [
+        ("List schemas. Returns: a list of schema names", "name"),
+        ("List schemas. Returns: list[str]", "name"),
+        ("列出日志库。返回所有日志库。Returns: 日志库名称的字符串列表", "name"),
+        ("List schemas. Returns: list of the ids", "id"),
+        ("List schemas. Returns: a list of names and sizes", None),
+        ("List schemas. Returns: a list of schemas", None),
+    ],
+)
+def test_a_list_of_names_holds_names(said: str, member: str | None) -> None:
+    assert read_promise(spec("list_schemas", said)).of == member
+    rows = world_of(spec("list_schemas", said)).call("list_schemas")
+    assert rows
+    assert all(isinstance(row, dict if member is None else str) for row in rows)
+
+
+def test_a_word_of_another_trade_is_not_taken_for_its_thing() -> None:
+    elsewhere, at_home = (
+        world_of(spec("get_token", "Get the token.", label=text), spec("list_users", said))
+        for said in ("List the users.", "List the users of the blockchain wallet.")
+    )
+    assert "market_cap" not in elsewhere.call("get_token", label="one")
+    assert find_subject("token") is None
+    assert at_home.call("list_users")
+    found = find_subject("token", near=frozenset(("blockchain", "wallet", "crypto")))
+    assert found is not None
+    assert found.subject.name == "coin"
+
+
+def test_what_has_to_do_with_a_thing_borrows_no_category_of_it() -> None:
+    found = find_subject("vulnerability") or find_subject("product")
+    assert found is not None
+    subject = replace(found.subject, categories=("only here",), columns=(), rows=())
+    dice = RandomStream.of_seed(3)
+    thing, related = (
+        portrait_of(replace(found, subject=subject, is_thing=is_thing), dice, {}, None)
+        for is_thing in (True, False)
+    )
+    assert [*thing.member("category")] == ["only here"]
+    assert [*related.member("category")] == []
+
+
+def test_a_tool_of_which_nothing_is_known_takes_note_of_its_arguments() -> None:
+    world = world_of(spec("dialecticize", "Reason in steps.", claim=text, steps=number))
+    told = world.call("dialecticize", claim="Bridges age", steps=3)
+    assert told == {"claim": "Bridges age", "steps": 3, "status": "completed"}
+
+
+def test_a_change_says_that_it_succeeded_where_the_tool_confirms_it() -> None:
+    said = "Rename a note. Returns: A message confirming the change"
+    world = world_of(
+        spec("create_note", "", title=text), spec("update_note", said, note_id=text, title=text)
+    )
+    made = world.call("create_note", title="a")
+    assert "success" not in made
+    told = world.call("update_note", note_id=made["id"], title="b")
+    assert (told["success"], told["title"]) == (True, "b")
+
+
+@given(st.lists(st.floats(1, 1000), min_size=2, max_size=20))
+def test_numbers_of_one_thing_do_not_leap_from_day_to_day(prices: list[float]) -> None:
+    rows: list[JsonObject] = [{"price": price, "up": True, "note": "x"} for price in prices]
+    steadied(rows)
+    told = [cast("float", row["price"]) for row in rows]
+    assert max(told) - min(told) <= (max(prices) - min(prices)) * 0.5 + 0.01
+    assert min(prices) - 0.01 <= min(told)
+    assert max(told) <= max(prices) + 0.01
+    assert all(row["up"] is True and row["note"] == "x" for row in rows)
+
+
+def test_labels_are_words_and_not_their_number() -> None:
+    world = world_of(spec("list_tasks", "List the tasks."), spec("create_task", "", title=text))
+    for row in world.call("list_tasks")["tasks"]:
+        assert all(isinstance(label, str) for label in row.get("labels", []))
 
 
 def test_a_city_lies_where_it_lies_whichever_tool_is_asked() -> None:
