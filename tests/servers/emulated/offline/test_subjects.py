@@ -11,7 +11,7 @@ import pytest
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.patterns import matching_text
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import find_subject
+from astra_mcp.values.subjects import find_subject, telling_words
 
 DICE = RandomStream.of_seed(1)
 
@@ -39,7 +39,8 @@ def test_no_subject_is_told_of_twice() -> None:
 def test_each_noun_leads_to_a_subject(language: str, name: str, section: dict[str, Any]) -> None:
     for noun in {*section.get("nouns", "").split()} - OF_MANY_TRADES:
         assert singular(noun) == noun, f"{name}: nobody looks for {noun}"
-        found = find_subject(noun, language=language)
+        around = telling_words(section.get("words", "").split(), language)
+        found = find_subject(noun, language=language, around=around)
         assert found is not None, f"{name}: {noun}"
         assert found.is_thing, f"{name}: {noun}"
 
