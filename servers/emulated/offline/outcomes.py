@@ -10,7 +10,7 @@ from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.making import Making, ValueContext
-from astra_mcp.values.nouns import words_of
+from astra_mcp.values.nouns import is_plural, words_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.wording import Wording
 from servers.emulated.offline.finding import Call
@@ -70,7 +70,8 @@ _TELLING: Final = frozenset(
 _CHECKED: Final[Mapping[str, str]] = {
     word: told
     for told, words in {
-        "available": "availability available", "exists": "exists exist", "connected": "connection",
+        "available": "availability available api server service", "exists": "exists exist",
+        "connected": "connection",
         "healthy": "health", "deprecated": "deprecated", "open": "open", "installed": "installed",
         "authenticated": "auth authentication", "up_to_date": "update updates",
         "compatible": "compatibility", "allowed": "permission permissions",
@@ -78,6 +79,23 @@ _CHECKED: Final[Mapping[str, str]] = {
     for word in words.split()
 }  # fmt: skip
 """What a check tells, by the words of its name."""
+_WHETHER: Final = re.compile(
+    r"\b(?:if|whether)\s+(?:[\w'-]+\s+){1,5}?(?:is|are|was|has been|have been)\s+"
+    r"(?:(?:an?|the|currently|already|still|properly|correctly)\s+)*([a-z]{3,}(?:ed|id|le|en|e|al))\b",
+    re.IGNORECASE,
+)
+"""What a check is of, such as ``available`` in ``Check if a domain is available``."""
+_UNWELCOME: Final = frozenset(
+    (
+        "deprecated", "exposed", "compromised", "blocked", "banned", "expired", "broken", "unsafe", "stolen",
+        "vulnerable", "infected", "disposable", "unavailable", "disabled", "blacklisted",
+    )
+)  # fmt: skip
+"""What is mostly not so."""
+_LOOKED_FOR: Final = re.compile(r"checks?\s+(?:\w+\s+){0,3}?for\b", re.IGNORECASE)
+_SYSTEMS: Final = frozenset(
+    ("api", "server", "service", "connection", "health", "auth", "login", "system")
+)
 _RUN: Final = frozenset(("run", "perform", "execute", "conduct", "process"))
 _TOLD_OF_RUNS: Final = frozenset(
     (
@@ -183,21 +201,28 @@ def asked_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonOb
 
 def is_act(call: Call, promise: Promise) -> bool:
     """Say whether a tool does something, and has nothing to tell beside that."""
-    if promise.form is Form.NOTICE:
-        return True
     words = words_of(call.tool.name)
-    if "to" in words and words[-1] in _MEDIA:
-        return True
     verb = _verb_of(call)
+    if promise.form is Form.NOTICE or ("to" in words and words[-1] in _MEDIA):
+        return True
+    if _tells(call, promise, words, verb):
+        return False
     told = words_of(said_of(call.tool)[:30])[:1]
-    if promise.form in (Form.LIST, Form.NUMBER, Form.FLAG, Form.CSV, Form.MARKDOWN, Form.HTML):
-        return False
-    if len(promise.members) > 1 or (words and words[-1] in _TELLING):
-        return False
-    if verb in _RUN and words and words[-1] in _TOLD_OF_RUNS:
-        return False
     is_told = bool(told) and told[0].rstrip("s") in _KINDS and not call.reading.word
     return verb in _KINDS or is_told
+
+
+def _tells(call: Call, promise: Promise, words: tuple[str, ...], verb: str) -> bool:
+    """Say whether the form, the members or the name of a tool are those of one that has data to give."""
+    if promise.form in (Form.LIST, Form.NUMBER, Form.FLAG, Form.CSV, Form.MARKDOWN, Form.HTML):
+        return True
+    last = words[-1] if words else ""
+    is_check = _KINDS.get(verb) == "check"
+    if is_check and last == "status" and not _SYSTEMS.isdisjoint(words):
+        return False
+    is_looked_for = is_check and _LOOKED_FOR.match(said_of(call.tool)) and is_plural(last)
+    is_run = verb in _RUN and last in _TOLD_OF_RUNS
+    return bool(is_looked_for) or len(promise.members) > 1 or last in _TELLING or is_run
 
 
 def _verb_of(call: Call) -> str:
@@ -260,8 +285,10 @@ def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
     if made_file is not None:
         return {**record, **made_file}
     if kind == "check":
-        name = next((_CHECKED[w] for w in words if w in _CHECKED), "valid")
-        return {**record, name: name != "deprecated", "status": "ok"}
+        asked = _WHETHER.search(said_of(call.tool)[:_READ])
+        said = asked.group(1).lower() if asked else "valid"
+        name = next((_CHECKED[w] for w in words if w in _CHECKED), said)
+        return {**record, name: name not in _UNWELCOME, "status": "ok"}
     if kind == "file":
         return {**record, **_file(call, made), "status": "completed"}
     if kind == "sent":

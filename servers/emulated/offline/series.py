@@ -77,6 +77,8 @@ def is_series(call: Call, promise: Promise, found: Found | None) -> bool:
         bool(found.subject.live) or found.subject.name in _MEASURED
     )
     is_named = not _AHEAD.isdisjoint(words) or not _CANDLES.isdisjoint(words)
+    if found is not None and found.is_thing and not (is_measured or is_named):
+        return False
     is_named |= not _SERIES.isdisjoint(words) and (is_measured or is_ranged or is_told)
     return is_named or (is_ranged and is_told)
 

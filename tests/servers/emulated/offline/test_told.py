@@ -166,6 +166,43 @@ def test_numbers_of_one_thing_do_not_leap_from_day_to_day(prices: list[float]) -
     assert all(row["up"] is True and row["note"] == "x" for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("tool", "said", "told"),
+    [
+        ("check_domain", "Check if a domain name is available.", {"available": True}),
+        (
+            "check_secret",
+            "Check whether a password has been exposed in a leak.",
+            {"exposed": False},
+        ),
+        ("validate_iban", "Validates an IBAN.", {"valid": True}),
+        ("check_api_status", "Check that the weather API can be reached.", {"available": True}),
+    ],
+)
+def test_a_check_tells_what_it_is_said_to_find_out(
+    tool: str, said: str, told: dict[str, bool]
+) -> None:
+    answer = world_of(spec(tool, said, value=text)).call(tool, value="x")
+    assert answer == {"value": "x", **told, "status": "ok"}
+
+
+def test_what_is_checked_for_is_listed() -> None:
+    said = "Check for known vulnerabilities in a package."
+    told = world_of(spec("check_vulnerabilities", said, package=text)).call(
+        "check_vulnerabilities", package="left-pad"
+    )
+    assert rows_of(told)
+    assert "valid" not in told
+
+
+def test_the_history_of_a_channel_holds_messages_that_differ() -> None:
+    said = "Message history of an account. Returns: List of messages"
+    rows = world_of(spec("get_message_history", said, account=text)).call(
+        "get_message_history", account="a"
+    )
+    assert len({json.dumps(row.get("text")) for row in rows}) > 1
+
+
 def test_labels_are_words_and_not_their_number() -> None:
     world = world_of(spec("list_tasks", "List the tasks."), spec("create_task", "", title=text))
     for row in world.call("list_tasks")["tasks"]:
