@@ -16,6 +16,7 @@ from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.wording import Wording
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form
+from servers.emulated.verbs import Verb
 
 __all__ = ["page_of", "ran"]
 
@@ -88,7 +89,8 @@ def ran(call: Call, wording: Wording, rng: RandomStream) -> JsonObject | None:
             answer = _queried(text, wording, rng.at("query", text))
             if answer is not None:
                 return answer
-    for key in _PROGRAMS:
+    is_kept = call.reading.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
+    for key in () if is_kept else _PROGRAMS:
         text = given.get(key)
         if isinstance(text, str) and text.strip():
             printed = [match.group(2) for match in _PRINTED.finditer(text)]
