@@ -185,6 +185,16 @@ def test_honest_answers_are_never_refused(story: list[tuple[str, dict[str, Any]]
     played(story)
 
 
+def test_a_title_that_another_thing_repeats_changes_with_it() -> None:
+    story: list[tuple[str, dict[str, Any]]] = [
+        ("create_product", {"title": "Lamp"}),
+        ("create_order", {"product_id": "p1x"}),
+        ("update_product", {"product_id": "p1x", "title": "Oak chair"}),
+    ]
+    session, store = played(story)
+    told(session, store, "get_order", {"order_id": "o2x"})
+
+
 Lie = tuple[str, dict[str, Any], Callable[[Any], Any], Rule]
 
 
