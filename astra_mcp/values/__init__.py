@@ -4,6 +4,6 @@ The acceptance sends what the schema itself suggests (:mod:`~astra_mcp.values.gu
 (:mod:`~astra_mcp.values.neighbours`); an agent that guesses draws arguments by Hypothesis
 (:mod:`~astra_mcp.values.arguments`, which is slow to import); an emulator makes up what looks real
 (:mod:`~astra_mcp.values.schema_values` and, below it, ``making``, ``alternatives``, ``scalars`` and
-``wording``; what things of a kind are like is in ``subjects`` and ``portraits``). Knows schemas and words;
+``wording``; what things of a kind are like is in ``subjects``). Knows schemas and words;
 knows neither servers nor episodes.
 """

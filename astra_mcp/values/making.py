@@ -13,9 +13,9 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING, Alternatives
 from astra_mcp.values.merging import Schema, kinds_of
 from astra_mcp.values.nouns import is_plural, key_of, singular
-from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import TooLargeError, UnmetError, make_number, make_text, takes
+from astra_mcp.values.subjects.portraits import Portrait
 from astra_mcp.values.vocabulary import LISTED, WRAPPINGS, Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, Wording, written
 

@@ -11,9 +11,9 @@ from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue
 from astra_mcp.values.alternatives import NOTHING
 from astra_mcp.values.making import Making, Told, ValueContext
-from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, TooLargeError, UnmetError
+from astra_mcp.values.subjects.portraits import Portrait
 from astra_mcp.values.wording import VirtualClock, Wording
 
 __all__ = ["ValueMaker"]

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from astra_mcp.values.nouns import plural
-from astra_mcp.values.portraits import Portrait, portrait_of
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import Found, find_subject
+from astra_mcp.values.subjects.finding import Found, find_subject
+from astra_mcp.values.subjects.portraits import Portrait, portrait_of
 from astra_mcp.values.vocabulary import Words, words_in
 
 __all__ = ["DAY", "VirtualClock", "Wording", "written"]

@@ -11,8 +11,8 @@ from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.nouns import words_of
-from astra_mcp.values.portraits import Portrait
 from astra_mcp.values.random_stream import RandomStream
+from astra_mcp.values.subjects.portraits import Portrait
 from astra_mcp.values.vocabulary import Meaning, meaning_of
 from servers.emulated.offline.fields import Field
 from servers.emulated.offline.finding import Call, not_found

@@ -12,7 +12,7 @@ from typing import Final
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import key_of, words_of
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import LISTS
+from astra_mcp.values.subjects.finding import LISTS
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form, Promise
 

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
-from astra_mcp.values.subjects import Found, find_subject, is_subject, telling_words
+from astra_mcp.values.subjects.finding import Found, find_subject, is_subject, telling_words
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (

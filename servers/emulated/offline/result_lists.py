@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import Row
+from astra_mcp.values.subjects.finding import Row
 from astra_mcp.values.vocabulary import LISTED, meaning_of
 from servers.emulated.offline.finding import Call, member_of
 from servers.emulated.offline.learning import Noun

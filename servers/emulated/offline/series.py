@@ -7,7 +7,7 @@ from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import words_of
-from astra_mcp.values.subjects import Found
+from astra_mcp.values.subjects.finding import Found
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form, Promise
 from servers.emulated.parameters import Role

@@ -13,9 +13,9 @@ from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.alternatives import as_schema
 from astra_mcp.values.making import Making, ValueContext, named_value
 from astra_mcp.values.nouns import is_plural, key_of
-from astra_mcp.values.portraits import Portrait, portrait_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import UnmetError, make_id, takes
+from astra_mcp.values.subjects.portraits import Portrait, portrait_of
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
 from servers.emulated.offline.fields import Field

@@ -11,7 +11,7 @@ import pytest
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.patterns import matching_text
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import find_subject, telling_words
+from astra_mcp.values.subjects.finding import find_subject, telling_words
 
 DICE = RandomStream.of_seed(1)
 

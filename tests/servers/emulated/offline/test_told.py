@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.types import JsonObject
-from astra_mcp.values.portraits import portrait_of
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import find_subject
+from astra_mcp.values.subjects.finding import find_subject
+from astra_mcp.values.subjects.portraits import portrait_of
 from astra_mcp.values.wording import Wording
 from servers.emulated.offline.promises import Form, read_promise
 from servers.emulated.offline.series import steadied

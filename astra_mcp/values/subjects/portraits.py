@@ -15,7 +15,7 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.patterns import matching_text
 from astra_mcp.values.random_stream import RandomStream
-from astra_mcp.values.subjects import LISTS, Found, Row, Subject
+from astra_mcp.values.subjects.finding import LISTS, Found, Row, Subject
 from astra_mcp.values.vocabulary import Meaning, Numbers, meaning_of
 
 __all__ = ["Portrait", "drawn", "portrait_of"]
