@@ -9,11 +9,11 @@ from dataclasses import fields, replace
 from hashlib import sha256
 from itertools import count
 
+from astra_mcp.language import language_of
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json, json_fault
 from registry.documents.crawled import CleanedTool, clean_page
 from registry.documents.filters import reject_tool
 from registry.documents.labels import domain_of
-from registry.documents.language import language_of
 from registry.documents.normalisation import normalise_tool, tool_hash
 from registry.documents.prepared import PreparedServer, PreparedTool, with_verdicts
 from registry.documents.search_words import search_words

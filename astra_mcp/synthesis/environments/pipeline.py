@@ -21,7 +21,7 @@ from astra_mcp.pipeline import (
 )
 from astra_mcp.pipeline.attempt import Stage
 from astra_mcp.sandbox.protocol import Sandbox
-from astra_mcp.synthesis.environments.asking import Asks
+from astra_mcp.synthesis.asking import Asks
 from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.attacking import Attacking, Hacker
 from astra_mcp.synthesis.environments.building.judging import Judging

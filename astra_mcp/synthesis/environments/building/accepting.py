@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from astra_mcp.errors import BundleError
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.sandbox.protocol import Sandbox
-from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
+from astra_mcp.synthesis.asking import Asks
+from astra_mcp.synthesis.environments.asking import ask, stage_version
 from astra_mcp.synthesis.environments.building.assembly import assemble, of_own_modules
 from astra_mcp.synthesis.environments.building.tool import (
     Attempt,

@@ -12,7 +12,8 @@ from pydantic import Field, JsonValue
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.sandbox.protocol import Sandbox
-from astra_mcp.synthesis.environments.asking import Asks, FreeAnswer, ask, stage_version
+from astra_mcp.synthesis.asking import Asks, FreeAnswer
+from astra_mcp.synthesis.environments.asking import ask, stage_version
 from astra_mcp.synthesis.environments.building.tool import (
     Attempt,
     BuildAttempts,

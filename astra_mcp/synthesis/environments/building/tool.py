@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from astra_mcp.synthesis.environments.asking import FreeAnswer
+from astra_mcp.synthesis.asking import FreeAnswer
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.types import FrozenModel, JsonObject
 

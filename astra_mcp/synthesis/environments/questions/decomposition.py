@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from astra_mcp.domains import Domain
 from astra_mcp.pipeline import Item, Made, Rejected
-from astra_mcp.synthesis.environments.asking import Asks, ask, stage_version
+from astra_mcp.synthesis.asking import Asks
+from astra_mcp.synthesis.environments.asking import ask, stage_version
 from astra_mcp.synthesis.environments.questions.instance import Drafts, Instance
 from astra_mcp.synthesis.environments.questions.source import Source
 from astra_mcp.synthesis.environments.questions.topology import Wanted

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict
 
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.pipeline import Item, Made, Rejected
-from astra_mcp.synthesis.environments.asking import Asks, ask, incomplete, stage_version
+from astra_mcp.synthesis.asking import Asks, incomplete
+from astra_mcp.synthesis.environments.asking import ask, stage_version
 from astra_mcp.synthesis.environments.questions.instance import Formula, Instance, QualityVote
 from astra_mcp.types import JsonObject
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from registry.documents.language import language_of
+from astra_mcp.language import language_of
 
 
 @pytest.mark.parametrize(

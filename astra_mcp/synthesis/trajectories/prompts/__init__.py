@@ -1,0 +1,1 @@
+"""The prompts of trajectory synthesis, one template each."""
