@@ -31,7 +31,7 @@ import anyio  # noqa: E402 - after the search path is right
 from synthesis_model import source_rows  # noqa: E402
 
 from astra_mcp.compose.settings import Settings  # noqa: E402
-from astra_mcp.compose.synthesis import run_synthesis  # noqa: E402
+from astra_mcp.compose.synthesis.environments import run_synthesis  # noqa: E402
 from astra_mcp.llm.config import ModelConfig, ModelsSettings  # noqa: E402
 from astra_mcp.llm.usage import Budget  # noqa: E402
 from astra_mcp.pipeline import YieldTable  # noqa: E402

@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import target_at
 from gateway.api.interactive import InteractiveCatalog
-from gateway.api.seams import Catalog, ServerDirectory
+from gateway.api.seams import Catalog, ServerDirectory, TaskDirectory
 from gateway.api.settings import Interactive
 from gateway.control.other_workers import open_fleet
 from gateway.control.plane import build_control_plane
@@ -22,7 +22,7 @@ __all__ = ["open_app"]
 
 
 @asynccontextmanager
-async def open_app(
+async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is made of
     catalog: Catalog,
     episodes: Episodes,
     *,
@@ -32,6 +32,7 @@ async def open_app(
     readiness: Callable[[], Sequence[str]] = tuple,
     worker_info: OwnWorkerInfo = ALONE,
     interactive: Interactive = "all",
+    tasks: TaskDirectory | None = None,
 ) -> AsyncGenerator[ASGIApp]:
     """Compose the planes; the application answers while the context is open.
 
@@ -46,6 +47,7 @@ async def open_app(
         readiness: Names what keeps the gateway from taking episodes; empty where it is ready.
         worker_info: Which of the workers this process is.
         interactive: The servers that interactive endpoints and ``/v0.1/servers`` show.
+        tasks: Listed at ``/v1/tasks``.
     """
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
@@ -69,6 +71,7 @@ async def open_app(
             metrics=metrics,
             readiness=readiness,
             fleet=fleet,
+            tasks=tasks,
             subregistry=subregistry.routes(),
         )
 

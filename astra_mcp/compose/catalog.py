@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import overload
 
@@ -18,6 +18,7 @@ from astra_mcp.compose.distractor_pool import open_distractors
 from astra_mcp.compose.emulators import open_emulated
 from astra_mcp.compose.environments import PublishedEnvironments, Servers
 from astra_mcp.compose.settings import Settings
+from astra_mcp.compose.tasks import RegistryTasks
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import UnknownNameError
 from astra_mcp.sandbox import Sandbox
@@ -275,6 +276,7 @@ async def open_gateway(
     metrics = Metrics()
     async with (
         open_database(settings.registry_url) as database,
+        nullcontext(RegistryTasks(database)) as tasks,
         open_catalog(settings, trusted=trusted, database=database) as catalog,
         open_directories(
             settings.home, database, catalog.bundles, catalog.deployed, catalog.emulated
@@ -293,6 +295,7 @@ async def open_gateway(
             ),
             distractors=distractors,
             emulator=settings.emulators.distractors,
+            tasks=tasks,
         ) as episodes,
         open_app(
             catalog,
@@ -303,6 +306,7 @@ async def open_gateway(
             readiness=lambda: [*readiness(), *_missing_room(settings.home)],
             worker_info=worker_info,
             interactive=settings.serve.interactive,
+            tasks=tasks,
         ) as app,
     ):
         if worker_info.index == FIRST:  # the others have no interactive endpoints

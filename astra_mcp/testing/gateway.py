@@ -23,6 +23,7 @@ from gateway.api.seams import (
     EnvironmentInfo,
     GoldCall,
     QuestionInfo,
+    TaskDirectory,
     Upstream,
     shown_together,
 )
@@ -201,6 +202,7 @@ async def open_test_gateway(
     home: Path | None = None,
     *,
     distractors: DistractorIndex | None = None,
+    tasks: TaskDirectory | None = None,
     **rules: Any,
 ) -> AsyncGenerator[RunningGateway]:
     """Serve a catalog on a free loopback port of this process while the context is open.
@@ -209,6 +211,7 @@ async def open_test_gateway(
         catalog: Of servers in memory, or of anything that satisfies the gateway.
         home: Gets the records; by default a folder that goes with the context.
         distractors: Chooses task-irrelevant tools; without it no episode has any.
+        tasks: The synthesized tasks; without it no episode is of one.
         rules: Such as ``api_keys``; see :func:`~gateway.edge.security.access_rules`.
     """
     metrics = Metrics()
@@ -218,9 +221,14 @@ async def open_test_gateway(
         url = url_of(listener)
         async with (
             open_episodes(
-                catalog, Path(folder), secret=b"test", sinks=(metrics,), distractors=distractors
+                catalog,
+                Path(folder),
+                secret=b"test",
+                sinks=(metrics,),
+                distractors=distractors,
+                tasks=tasks,
             ) as episodes,
-            open_app(catalog, episodes, rules=checked, metrics=metrics) as app,
+            open_app(catalog, episodes, rules=checked, metrics=metrics, tasks=tasks) as app,
             anyio.create_task_group() as group,
             GatewayClient(url, CONTROL_KEY) as control,
         ):

@@ -34,7 +34,7 @@ from gateway.api.connections import (
     repeat,
 )
 from gateway.api.environments import MAX_PAGE
-from gateway.api.seams import EnvironmentDetails, EnvironmentInfo, GoldCall
+from gateway.api.seams import EnvironmentDetails, EnvironmentInfo, GoldCall, TaskInfo
 from gateway.api.wire import (
     CALL_ID_KEY,
     FAULT_KEY,
@@ -215,6 +215,18 @@ class GatewayClient:
     async def servers(self) -> list[ServerInfo]:
         """List all servers, by name."""
         return await self._ask(list[ServerInfo], "GET", "/v1/servers")
+
+    async def tasks(self, run: str | None = None) -> list[TaskInfo]:
+        """List synthesized tasks, by their ids, a page after the other; of one run where it is named."""
+        found: list[TaskInfo] = []
+        asked = {} if run is None else {"run": run}
+        while True:
+            cursor = found[-1].id if found else ""
+            query = urlencode({"limit": MAX_PAGE, "cursor": cursor, **asked})
+            page = await self._ask(list[TaskInfo], "GET", f"/v1/tasks?{query}")
+            found += page
+            if len(page) < MAX_PAGE:
+                return found
 
     async def health(self) -> JsonObject:
         """Ask whether the gateway takes episodes; the answer says what is missing where it does not.

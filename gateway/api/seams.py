@@ -44,6 +44,8 @@ __all__ = [
     "ScopedTool",
     "ServerCatalog",
     "ServerDirectory",
+    "TaskDirectory",
+    "TaskInfo",
     "Upstream",
     "UpstreamSession",
     "abilities",
@@ -420,6 +422,50 @@ class GoldCall(FrozenModel):
     tool: str
     arguments: JsonObject
     solves: tuple[int, ...]
+
+
+class TaskInfo(FrozenModel):
+    """A synthesized task, as the control plane lists it."""
+
+    id: str
+    run: str
+    """The run of synthesis that made it."""
+    servers: tuple[str, ...]
+    prompt: str
+    """What the user asks."""
+    versions: dict[str, str]
+    """Of the servers' documents that it was made of."""
+    origin: str
+    """``chain`` or ``server``."""
+    axis: str
+    """``original``, or in which way it is another one's variation."""
+    domain: str | None
+    language: str | None
+
+
+class TaskDirectory(Protocol):
+    """The synthesized tasks that episodes can be opened of."""
+
+    async def find(self, id: str) -> TaskInfo | None:
+        """One task, by its id; None where there is none.
+
+        Raises:
+            RegistryError: The registry did not answer.
+        """
+        ...
+
+    async def page(self, *, run: str | None, after: str, limit: int) -> Sequence[TaskInfo]:
+        """List tasks, by their ids.
+
+        Args:
+            run: Only those that this run made; None for all.
+            after: Id of the last one of the page before; empty for the first page.
+            limit: How many at most.
+
+        Raises:
+            RegistryError: The registry did not answer.
+        """
+        ...
 
 
 class ServerCatalog(Protocol):

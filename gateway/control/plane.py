@@ -42,6 +42,8 @@ from gateway.api.seams import (
     EnvironmentDetails,
     EnvironmentInfo,
     GoldCall,
+    TaskDirectory,
+    TaskInfo,
     Upstream,
     emulated,
 )
@@ -127,6 +129,7 @@ class ControlPlane:
     _episodes: Episodes
     _fleet: Fleet
     _readiness: Readiness
+    _tasks: TaskDirectory | None
 
     def routes(self) -> APIRouter:
         """Lay out the paths below ``/v1``."""
@@ -142,6 +145,7 @@ class ControlPlane:
         v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
         v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
         v1.add_api_route("/servers", self.servers, methods=["GET"])
+        v1.add_api_route("/tasks", self.tasks, methods=["GET"])
         v1.add_api_route("/workers", self.workers, methods=["GET"])
         return v1
 
@@ -356,6 +360,18 @@ class ControlPlane:
         shows = self._shown.shows
         return [_described(u, base, shown=shows(u.name)) for u in self._catalog.upstreams()]
 
+    async def tasks(
+        self,
+        *,
+        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
+        cursor: Annotated[str, Query(description="Id of the last one before.")] = "",
+        run: Annotated[str | None, Query(description="The run that made them.")] = None,
+    ) -> Sequence[TaskInfo]:
+        """List synthesized tasks, by their ids; the last id leads to the next page."""
+        if self._tasks is None:
+            return []
+        return await self._tasks.page(run=run, after=cursor, limit=limit)
+
     async def workers(self, request: Request) -> list[WorkerInfo]:
         """List the processes that share the episodes; at the first one all, else the asked one."""
         here = WorkerInfo(
@@ -420,13 +436,14 @@ def build_control_plane(
     readiness: Readiness,
     subregistry: APIRouter,
     fleet: Fleet,
+    tasks: TaskDirectory | None = None,
 ) -> FastAPI:
     """Make the control API with its health checks, its metrics and its OpenAPI document.
 
     The subregistry has the paths that list servers to clients; readiness speaks of this process, and of each
     server it is told whether it is among those that interactive endpoints show.
     """
-    plane = ControlPlane(catalog, shown, episodes, fleet, readiness)
+    plane = ControlPlane(catalog, shown, episodes, fleet, readiness, tasks)
     # Fixed behind a proxy; else clients know it by how they reached it.
     public_url = fleet.worker_info.fixed_url(fleet.worker_info.index)
     app = FastAPI(

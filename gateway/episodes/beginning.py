@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
-from astra_mcp.errors import NotAvailableError
+from astra_mcp.errors import NotAvailableError, UnknownNameError
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import EmulatorKind, JobItem, PastCall, tools_hash
-from gateway.api.seams import Catalog, Upstream, UpstreamSession, emulated
+from gateway.api.seams import Catalog, TaskDirectory, Upstream, UpstreamSession, emulated
 from gateway.api.wire import (
     NO_FAILURES,
     EpisodeLimits,
@@ -43,16 +43,21 @@ class Source:
     upstreams: tuple[Upstream, ...]
     prompt: str | None = None
     job: tuple[JobItem, ...] = ()
+    marks: tuple[str, ...] = ()
+    """What the record must say of it, beside what its servers say."""
 
 
 async def find_source(
-    catalog: Catalog, named: SourceEnvironment | SourceTask | SourceServers
+    catalog: Catalog,
+    tasks: TaskDirectory | None,
+    named: SourceEnvironment | SourceTask | SourceServers,
 ) -> Source:
     """Find what a request names, and get to know its servers.
 
     Raises:
-        UnknownNameError: There is no such environment, question or server.
-        NotAvailableError: It is a task.
+        UnknownNameError: There is no such environment, question, server or task.
+        NotAvailableError: It is a task, and this gateway has no registry.
+        RegistryError: The registry did not answer.
         UpstreamError: A server could not be started or reached.
     """
     match named:
@@ -68,9 +73,23 @@ async def find_source(
             upstreams = tuple(catalog.upstream(n) for n in names)
             await prepare_all(upstreams)
             return Source(upstreams=upstreams, prompt=prompt)
-        case SourceTask():
-            msg = "source.kind 'task' is not available: use 'environment' or 'servers'"
-            raise NotAvailableError(msg)
+        case SourceTask(id=id):
+            return await _task_source(catalog, tasks, id)
+
+
+async def _task_source(catalog: Catalog, tasks: TaskDirectory | None, id: str) -> Source:
+    """Find a task; that its servers' documents are others by now is told, and no hindrance."""
+    if tasks is None:
+        raise NotAvailableError("source.kind 'task' is not available: this gateway has no registry")
+    task = await tasks.find(id)
+    if task is None:
+        hint = "`GET /v1/tasks` lists all, `astra-mcp synth tasks` makes them"
+        raise UnknownNameError.among("task", id, (), hint)
+    upstreams = tuple(catalog.upstream(name) for name in task.servers)
+    await prepare_all(upstreams)
+    changed = [u.name for u in upstreams if task.versions.get(u.name, u.version) != u.version]
+    marks = tuple(f"{name} is another version than its task was made of" for name in changed)
+    return Source(upstreams=upstreams, prompt=task.prompt, marks=marks)
 
 
 async def _prepared(catalog: Catalog, name: str) -> Upstream:
@@ -127,7 +146,9 @@ def describe(
         ),
         tools_hash=tools_hash([route.shown for route in listed.routes.values()]),
         servers={u.name: u.version for u in listed.upstreams},
-        marks=tuple(sorted({mark for u in listed.upstreams for mark in u.warnings})),
+        marks=tuple(
+            sorted({*source.marks, *(mark for u in listed.upstreams for mark in u.warnings)})
+        ),
         failures=law,
         distractors=listed.mix,
         emulators=emulators,

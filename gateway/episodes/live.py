@@ -35,6 +35,7 @@ from gateway.api.seams import (
     DistractorIndex,
     EndingUpstream,
     RecordSink,
+    TaskDirectory,
     Upstream,
     abilities,
 )
@@ -84,6 +85,7 @@ class Episodes:
     _mixing: Mixing
     _failures: FailureDefaults
     _emulator: EmulatorKind
+    _tasks: TaskDirectory | None
     _sinks: Sequence[RecordSink]
     _now: Callable[[], float]
     _worker: int
@@ -107,13 +109,13 @@ class Episodes:
         """Open an episode: fix its tool list, its seed and its job, and begin its record.
 
         Raises:
-            UnknownNameError: There is no such environment, question or server.
+            UnknownNameError: There is no such environment, question, server or task.
             NotAvailableError: The request asks for what this version or this gateway does not do.
             CapacityError: As many episodes as allowed are open.
             UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
         """
         self._require_room()
-        source = await find_source(self._catalog, request.source)
+        source = await find_source(self._catalog, self._tasks, request.source)
         listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
         self._require_room()  # others may have come meanwhile
         opened = describe(
@@ -512,6 +514,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
     distractors: DistractorIndex | None = None,
     failures: FailureDefaults = FAILURE_DEFAULTS,
     emulator: EmulatorKind = EmulatorKind.OFFLINE,
+    tasks: TaskDirectory | None = None,
 ) -> AsyncGenerator[Episodes]:
     """Own the episodes of one gateway, expire them in time and release them at the end.
 
@@ -527,6 +530,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
         distractors: Chooses task-irrelevant tools; without it no episode has any.
         failures: Which episodes fail on purpose where their requests do not say.
         emulator: Who answers for distractors of which there are documents only.
+        tasks: The synthesized tasks; without it no episode is of one.
 
     Raises:
         GatewayError: The records folder cannot be made.
@@ -547,6 +551,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
             _mixing=Mixing(catalog, distractors),
             _failures=failures,
             _emulator=emulator,
+            _tasks=tasks,
             _sinks=sinks,
             _now=now,
             _worker=worker,

@@ -35,6 +35,7 @@ __all__ = [
     "ItemRow",
     "ServerRow",
     "ServerToolRow",
+    "TaskRow",
     "ToolRow",
     "UtcDateTime",
     "VectorRow",
@@ -192,6 +193,16 @@ class ItemRow(SQLModel, table=True):
     item: str = Field(primary_key=True)
     status: str
     outcome: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
+
+
+class TaskRow(SQLModel, table=True):
+    """A task that a run of synthesis kept."""
+
+    __tablename__ = "task"
+
+    run: str = Field(primary_key=True)
+    id: str = Field(primary_key=True, index=True)
+    document: dict[str, Any] = Field(sa_column=Column(JSON, nullable=False))
 
 
 class EpisodeRow(SQLModel, table=True):

@@ -11,7 +11,7 @@ from synthesis_model import SynthesisModel, source_rows
 
 from astra_mcp.completions import CompletionsServer, open_completions
 from astra_mcp.compose.settings import Settings
-from astra_mcp.compose.synthesis import run_synthesis
+from astra_mcp.compose.synthesis.environments import run_synthesis
 from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, ModelsSettings
 from astra_mcp.llm.usage import Budget

@@ -11,7 +11,7 @@ from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
 from astra_mcp.cli.synth.report import ReportedRun, report_of
 from astra_mcp.compose.settings import Settings, load_settings
-from astra_mcp.compose.synthesis import open_demo_models, run_synthesis
+from astra_mcp.compose.synthesis.environments import open_demo_models, run_synthesis
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Budget

@@ -334,6 +334,7 @@ async def test_the_openapi_document_describes_every_path_and_its_errors(gateway:
         "/v1/environments/{name}",
         "/v1/environments/{name}/gold",
         "/v1/servers",
+        "/v1/tasks",
         "/v1/workers",
         "/v0.1/servers",
         "/v0.1/servers/{namespace}/{name}/versions",

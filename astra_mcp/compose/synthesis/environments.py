@@ -1,20 +1,18 @@
 """Synthesis of environments with a model: what its stages work with, put together."""
 
-import fcntl
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
 from astra_mcp.compose.bundles import BundlePublisher, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
+from astra_mcp.compose.synthesis.runs import alone
 from astra_mcp.compose.verdicts import versioned_acceptance
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.asking import judge_bundle
 from astra_mcp.environments.judging.judgement import Judgement
-from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
@@ -126,20 +124,5 @@ async def run_synthesis(
                 place=str(folder),
             )
             store = DatabaseItemStore(database)
-            with _alone(settings.home, run):
+            with alone(settings.home, run):
                 return await synthesize(run, sources, recipe, parts, store, hear=hear)
-
-
-@contextmanager
-def _alone(home: Path, run: str) -> Generator[None]:
-    """Hold a run for this process while the block lasts: two would count each other's items."""
-    folder = home / "runs"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (folder / f"{sha256(run.encode()).hexdigest()[:16]}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(
-                f"another process works on the run {run!r}: wait until it ends, or name another with --run"
-            ) from None
-        yield
