@@ -81,11 +81,7 @@ def detect(path: Path) -> Format:
         sample = _sample(path, content)
         found = next((each for each in FORMATS if each.recognises(sample)), None)
     if found is None:
-        known = ", ".join(each.name for each in FORMATS)
-        what = fault or _description(content)
-        raise ConfigError(
-            f"{path}: {what}: in no format that is known; name one with --format ({known})"
-        )
+        raise ConfigError(f"{path}: {fault or _description(content)}")
     return found
 
 
@@ -127,20 +123,29 @@ def _parsed(text: bytes) -> JsonValue:
 
 
 def _description(content: bytes) -> str:
-    """Say what a file is that no format recognises."""
+    """Say what a file is that no format recognises; a format can only be named where it can be read."""
     if not content.strip():
         return EMPTY
-    value = _value(content)
-    if value is not None:
-        return _shape(value)
+    if len(content) >= _MAX_PARTS * _PART_BYTES and _value(content) is None:
+        mib = _MAX_PARTS * _PART_BYTES >> 20
+        return f"larger than {mib} MiB, and none of its first lines is a document: split it"
+    if (fault := encoding_fault(content)) is not None:
+        return fault
     try:
-        return encoding_fault(content) or _shape(parse_json(content.decode())[0])
+        value = _value(content)
+        return _unknown(_shape(parse_json(content.decode())[0] if value is None else value))
     except UnicodeDecodeError as error:
         return f"not UTF-8 at byte {error.start}"
     except JsonError as error:
         begin = content[:_SHOWN_BYTES].decode(errors="replace")
         is_json = begin.lstrip().startswith(("{", "["))
-        return f"not JSON: {error}" if is_json else f"no JSON: a text that begins with {begin!r}"
+        text = f"no JSON: a text that begins with {begin!r}"
+        return f"not JSON: {error}" if is_json else _unknown(text)
+
+
+def _unknown(what: str) -> str:
+    known = ", ".join(each.name for each in FORMATS)
+    return f"{what}: in no format that is known; name one with --format ({known})"
 
 
 def _shape(value: JsonValue) -> str:

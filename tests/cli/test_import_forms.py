@@ -249,8 +249,6 @@ def test_an_entry_that_is_none_of_its_format_is_named_with_its_place(
         (b"[]", "an empty list"),
         (b"5", "a single text or number"),
         (b"a,b,c\n1,2,3\n", "no JSON: a text that begins with 'a,b,c"),
-        (b'{"tools": [\n{"name": }]}', "not JSON: line 2, column 10: a value must stand here"),
-        (b"\x1f\x8b", "the packed file ends too early"),
     ],
 )
 def test_what_no_reader_understands_is_refused_with_what_was_found_and_the_formats(
@@ -263,6 +261,26 @@ def test_what_no_reader_understands_is_refused_with_what_was_found_and_the_forma
     assert said in done.stderr
     assert ", ".join(FORMS) in done.stderr
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'{"tools": [\n{"name": }]}', "not JSON: line 2, column 10: a value must stand here"),
+        (b"\x1f\x8b", "the packed file ends too early"),
+        (b"", "the file is empty"),
+        ("{}".encode("utf-16"), "save the file as UTF-8"),
+    ],
+)
+def test_what_no_format_could_read_is_not_said_to_lack_one(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "unknown.json"
+    path.write_bytes(content)
+    done = run("import", path)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "--format" not in done.stderr
 
 
 def check(path: Path, said: str, num_read: int) -> None:

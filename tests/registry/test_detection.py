@@ -37,7 +37,7 @@ def test_a_format_is_recognised_by_what_stands_in_the_file(
     assert detect(path).name == name
 
 
-@pytest.mark.parametrize("content", [b"", b"a,b,c\n1,2,3\n", b"[]", b"\x00\x01"])
+@pytest.mark.parametrize("content", [b"a,b,c\n1,2,3\n", b"[]", b"5"])
 def test_a_file_of_no_format_is_a_mistake_that_names_the_remedy(
     tmp_path: Path, content: bytes
 ) -> None:

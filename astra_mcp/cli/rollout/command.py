@@ -277,8 +277,8 @@ def _say_kept(writer: TrajectoryWriter, report: RolloutReport) -> None:
     lost = writer.mend()
     if lost:
         say.print(
-            f"the last line of {writer.path} was cut: its {lost} bytes are dropped, and its episode is"
-            " played again",
+            f"the last line of {writer.path} was cut: what there is of it ({lost} B) is dropped, and its"
+            " episode is played again",
             style="yellow",
         )
     again = writer.num_lines - report.num_finished
