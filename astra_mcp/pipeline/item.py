@@ -80,9 +80,11 @@ class ItemStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The source gave an item to the first stage."""
+    """A source gave an item to a stage."""
 
     item: str
+    stage: str = ""
+    """Which one, where it is not the first of the run."""
 
 
 @dataclass(frozen=True, slots=True)

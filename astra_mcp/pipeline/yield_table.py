@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
@@ -159,14 +159,17 @@ class YieldTable:
 class Tally:
     """Adds the events of a run up; gives the table at any time, also of a run that was cancelled."""
 
-    def __init__(self, stages: Sequence[str]) -> None:
+    def __init__(self, stages: Sequence[str], *, gathering: Iterable[str] = ()) -> None:
         """Begin at nothing.
 
         Args:
             stages: Their names, in order.
+            gathering: Names of stages that take what the stage before made together, several outputs in one
+                item; they received what they were given (:class:`~astra_mcp.pipeline.item.Given`).
         """
         self._rows = {name: StageYield(name) for name in stages}
-        self._next = dict(pairwise(stages))
+        gathered = {*gathering}
+        self._next = {before: after for before, after in pairwise(stages) if after not in gathered}
         self._first = stages[0]
         self._stopped = ""
         self._began = time.monotonic()
@@ -174,8 +177,8 @@ class Tally:
     def hear(self, event: Progress) -> None:
         """Take one event."""
         match event:
-            case Given():
-                self._rows[self._first].received += 1
+            case Given(stage=stage):
+                self._rows[stage or self._first].received += 1
             case Begun(stage=stage):
                 self._rows[stage].running += 1
             case Interrupted(stage=stage, usage=usage):
