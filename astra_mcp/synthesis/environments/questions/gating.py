@@ -14,12 +14,8 @@ from astra_mcp.synthesis.environments.questions.instance import (
     levels_of,
     shape_of,
 )
-from astra_mcp.synthesis.environments.questions.topology import (
-    Fault,
-    Wanted,
-    signals_of,
-    topology_faults,
-)
+from astra_mcp.synthesis.environments.questions.topology import Wanted, signals_of, topology_faults
+from astra_mcp.synthesis.texts import Fault
 
 __all__ = ["TopologyGate"]
 

@@ -5,7 +5,6 @@ the model says of them itself is kept as a signal.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ from astra_mcp.synthesis.environments.questions.instance import (
     shape_of,
 )
 from astra_mcp.synthesis.environments.questions.numerals import says, spelled
+from astra_mcp.synthesis.texts import Fault, text_faults
 
-__all__ = ["Fault", "Wanted", "signals_of", "topology_faults"]
+__all__ = ["Wanted", "signals_of", "topology_faults"]
 
 _MAX_SUB_QUESTIONS = 20
 """Source: ASTRA appendix A.1.2."""
@@ -33,12 +33,6 @@ _MAX_TEXT = 4000
 """A page or two. Every further prompt repeats the questions, and every episode begins with the main one."""
 _VALUE = re.compile(r"\d.")
 """In a token that names a record. One digit at its end counts, ranks and numbers steps."""
-_MAX_TOLD = 8
-"""Characters that a message names."""
-_JOINERS = frozenset("\u200c\u200d")
-"""Invisible, and part of how words and emoji are written."""
-_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-"""Categories of characters that show nothing, or turn others around."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +44,6 @@ class Wanted:
     types: tuple[ScenarioType, ...] = tuple(ScenarioType)
     is_strict: bool = False
     """Every answer has to stand in the corpus."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Why the gate refuses a draft."""
-
-    reason: str
-    """A short name that the yield table counts by."""
-    detail: str
 
 
 def topology_faults(draft: Draft, wanted: Wanted, corpus: str) -> Iterator[Fault]:
@@ -108,22 +93,12 @@ def _field_faults(draft: Draft) -> Iterator[Fault]:
             yield Fault("missing_field", f"the question of sub-question {sub.id} is empty")
         if not sub.answer.strip():
             yield Fault("empty_answer", f"sub-question {sub.id} has no answer")
-    yield from _text_faults("title", draft.title, _MAX_TITLE, white=" ")
-    yield from _text_faults("main_question", draft.main_question, _MAX_TEXT)
-    yield from _text_faults("final_answer", draft.final_answer, _MAX_TEXT)
+    yield from text_faults("title", draft.title, _MAX_TITLE, white=" ")
+    yield from text_faults("main_question", draft.main_question, _MAX_TEXT)
+    yield from text_faults("final_answer", draft.final_answer, _MAX_TEXT)
     for sub in draft.sub_questions:
-        yield from _text_faults(f"the question of {sub.id}", sub.question, _MAX_TEXT)
-        yield from _text_faults(f"the answer of {sub.id}", sub.answer, _MAX_ANSWER)
-
-
-def _text_faults(name: str, text: str, most: int, *, white: str = " \n\r\t") -> Iterator[Fault]:
-    """A text that is too long, or holds what a reader does not see."""
-    if len(text) > most:
-        yield Fault("too_long", f"{name} has {len(text)} characters, more than {most}")
-    hidden = (c for c in text if unicodedata.category(c) in _HIDDEN and c not in _JOINERS)
-    found = sorted({f"U+{ord(c):04X}" for c in hidden if c not in white})
-    if found:
-        yield Fault("hidden_character", f"{name} holds {', '.join(found[:_MAX_TOLD])}")
+        yield from text_faults(f"the question of {sub.id}", sub.question, _MAX_TEXT)
+        yield from text_faults(f"the answer of {sub.id}", sub.answer, _MAX_ANSWER)
 
 
 def _graph_faults(draft: Draft) -> Iterator[Fault]:

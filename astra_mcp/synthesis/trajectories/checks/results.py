@@ -1,0 +1,125 @@
+"""What the result of a tool holds, as far as its documents say."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, cast
+
+from astra_mcp.types import ToolSpec
+from astra_mcp.values.guesses import resolve
+
+__all__ = [
+    "HeldFields",
+    "ResultFields",
+    "SchemaFields",
+    "listed",
+    "object_of",
+    "plain_name",
+    "words_of",
+]
+
+_WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+_MAX_DEPTH: Final = 8
+_MAX_FIELDS: Final = 2000
+_IDS: Final = frozenset({"id", "uuid", "guid"})
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFields:
+    """The fields of a tool's results."""
+
+    names: frozenset[str] = frozenset()
+    """As :func:`plain_name` writes them; an ``id`` also with what it is of, such as ``order_id``."""
+    is_whole: bool = False
+    """True where a result holds no others; else whoever needs another field may still find it there."""
+
+
+class ResultFields(Protocol):
+    """Says what results hold."""
+
+    @property
+    def version(self) -> str:
+        """Of its rules: verdicts that follow from them are decided anew where they change."""
+        ...
+
+    def held(self, server: str, tool: ToolSpec) -> HeldFields:
+        """What the results of a server's tool hold."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFields:
+    """Reads the property names of output schemas, and nothing else; satisfies :class:`ResultFields`."""
+
+    version: str = "schema-1"
+
+    def held(self, server: str, tool: ToolSpec) -> HeldFields:
+        """What the schema of the tool's output declares; nothing is known of a tool without one."""
+        del server
+        if tool.output_schema is None:
+            return HeldFields()
+        reading = _Reading(tool.output_schema)
+        names: set[str] = set()
+        subjects = words_of(tool.name)[1:]
+        for name, owner in reading.fields(tool.output_schema, owner="", depth=0):
+            names.add(plain_name(name))
+            if plain_name(name) in _IDS:
+                names |= {f"{word}_{plain_name(name)}" for word in ([owner] if owner else subjects)}
+        return HeldFields(frozenset(names), is_whole=bool(names) and not reading.is_open)
+
+
+def words_of(name: str) -> list[str]:
+    """Split the name of an argument, a field or a tool into its words, small and in the singular."""
+    found = _WORD.findall(name.replace("IDs", "Ids"))
+    return [_singular(word.casefold()) for word in found]
+
+
+def plain_name(name: str) -> str:
+    """Write a name in one way: ``orderIds``, ``order-id`` and ``OrderID`` are ``order_id``."""
+    return "_".join(words_of(name))
+
+
+def object_of(schema: object) -> dict[str, Any]:
+    """A part of a schema as an object of keywords; what is none has none."""
+    return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+
+
+def listed(schema: Mapping[str, Any], word: str) -> tuple[object, ...]:
+    """The members of a keyword that is a list; empty where it is none."""
+    found = schema.get(word)
+    return tuple(cast("list[object]", found)) if isinstance(found, list) else ()
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > len("series"):
+        return f"{word[:-3]}y"
+    is_plural = word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    return word[:-1] if is_plural and len(word) > 2 else word
+
+
+class _Reading:
+    """One pass over a schema of results."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._num_fields = 0
+        self.is_open = False
+        """True where it takes objects whose members it does not name."""
+
+    def fields(self, schema: object, *, owner: str, depth: int) -> Iterator[tuple[str, str]]:
+        """The names of all properties, each with the plain name of what holds it."""
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._num_fields > _MAX_FIELDS:
+            self.is_open = True
+            return
+        known = resolve(cast("dict[str, Any]", schema), self._root)
+        branches = [b for word in ("anyOf", "oneOf", "allOf") for b in listed(known, word)]
+        properties = object_of(known.get("properties", {}))
+        self.is_open |= bool(known.get("additionalProperties"))
+        if not properties and not branches and known.get("type") in ("object", None):
+            self.is_open = True
+        for name, inner in properties.items():
+            self._num_fields += 1
+            yield name, owner
+            yield from self.fields(inner, owner=plain_name(name), depth=depth + 1)
+        for inner in (*branches, *([known["items"]] if "items" in known else ())):
+            yield from self.fields(inner, owner=owner, depth=depth + 1)
