@@ -10,8 +10,19 @@ from hypothesis import strategies as st
 
 from astra_mcp.answers import tokenize
 from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
-from astra_mcp.pipeline import Item, Made, Rejected, StageLimits, run_pipeline
-from astra_mcp.synthesis.environments.questions.duplicates import NearDuplicates, SourceOrder
+from astra_mcp.pipeline import (
+    Given,
+    Item,
+    ItemStatus,
+    Made,
+    Outcome,
+    Rejected,
+    Settled,
+    StageLimits,
+    StoredItem,
+    run_pipeline,
+)
+from astra_mcp.synthesis.duplicates import NearDuplicates, SourceOrder
 from astra_mcp.synthesis.environments.questions.gating import TopologyGate
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.synthesis.environments.questions.source import Source, make_source
@@ -60,6 +71,16 @@ class Written:
         )
 
 
+def order_of(window: int) -> SourceOrder:
+    """An order of sources that a stage makes instances of, and the topology gate decides."""
+    return SourceOrder(["decompose"], "topology", member="main_question", window=window)
+
+
+def as_item(source: Source) -> StoredItem:
+    """A source as runs carry it."""
+    return StoredItem(id=source.id, value=source.model_dump(mode="json"))
+
+
 async def kept(
     questions: Sequence[Sequence[str] | Exception],
     seed: int,
@@ -68,14 +89,14 @@ async def kept(
     window: int = 4,
 ) -> list[str]:
     """The questions that go on, in the order of their sources."""
-    order = SourceOrder("decompose", "topology", window=window)
+    order = order_of(window)
     store = store or FakeItemStore()
     sources = [make_source(domain=f"{n}") for n in range(len(questions))]
     with anyio.fail_after(20):
         await run_pipeline(
             "r",
             [Written(questions, seed), TopologyGate(Wanted(), order)],
-            order.feed(sources),
+            order.feed(map(as_item, sources)),
             store,
             limits=StageLimits(concurrency=3),
             stage_limits={"topology": StageLimits(concurrency=4 * window)},
@@ -129,9 +150,51 @@ async def test_a_spent_budget_ends_the_waiting_and_the_next_run_goes_on() -> Non
 
 
 async def test_sources_are_given_no_further_ahead_than_the_window() -> None:
-    order = SourceOrder("decompose", "topology", window=2)
-    feed = order.feed([make_source(domain=f"{n}") for n in range(3)])
+    feed = order_of(2).feed(as_item(make_source(domain=f"{n}")) for n in range(3))
     await anext(feed)
     await anext(feed)
     with pytest.raises(TimeoutError), anyio.fail_after(0):
         await anext(feed)
+
+
+async def test_a_source_is_decided_when_all_that_is_made_of_it_in_several_runs_has_come() -> None:
+    order = SourceOrder(["write", "find"], "last", member="q", window=2, ends=["find"])
+    await order.begin("a/b")
+    order.hold("a/b")
+    await order.begin("c")
+    granted: list[str] = []
+
+    async def wait(item: str) -> None:
+        await order.turn(item)
+        granted.append(item)
+
+    def settle(stage: str, item: str, *outputs: str) -> None:
+        made = tuple(StoredItem(id=id, value={"q": id}) for id in outputs)
+        outcome = Outcome(item=item, input_hash="", status=ItemStatus.FINISHED, outputs=made)
+        order.hear(Settled(stage, outcome, outcome.usage, is_recalled=False))
+
+    async with anyio.create_task_group() as group:
+        order.hear(Given("c"))
+        order.release("c")
+        settle("write", "c", "c/1")
+        order.hear(Given("a/b/x"))
+        settle("find", "a/b/x", "a/b/x/1", "a/b/x/2")
+        order.hear(Given("a/b/10"))
+        order.hear(Given("a/b/9"))
+        order.release("a/b")
+        for item in ("c/1", "a/b/10", "a/b/9"):
+            group.start_soon(wait, item)
+        await anyio.wait_all_tasks_blocked()
+        assert granted == []
+        order.release("a/b")
+        for item in ("a/b/9", "a/b/10", "c/1"):
+            await anyio.wait_all_tasks_blocked()
+            assert granted[-1] == item
+            settle("last", item, item)
+    assert granted == ["a/b/9", "a/b/10", "c/1"]
+    assert order.accepted.find("c/1") is not None
+
+
+async def test_an_item_of_no_source_is_a_mistake() -> None:
+    with pytest.raises(LookupError, match="'z/1' is of no source"):
+        await order_of(1).turn("z/1")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from astra_mcp.environments.bundle import ScenarioType
-from astra_mcp.pipeline import Item, ItemStatus, Made, Outcome, Rejected, Settled, StoredItem
-from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
+from astra_mcp.pipeline import Given, Item, Made, Rejected
+from astra_mcp.synthesis.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.questions.gating import TopologyGate
 from astra_mcp.synthesis.environments.questions.instance import (
     Draft,
@@ -20,7 +20,6 @@ from astra_mcp.synthesis.environments.questions.instance import (
     shape_of,
 )
 from astra_mcp.synthesis.environments.questions.numerals import says, spelled
-from astra_mcp.synthesis.environments.questions.source import make_source
 from astra_mcp.synthesis.environments.questions.topology import Wanted, signals_of, topology_faults
 
 from scripted_synthesis import draft, instance, sub
@@ -35,16 +34,12 @@ async def gated(
     found: Instance, wanted: Wanted | None = None, *, is_open: bool = False
 ) -> Made[Instance] | Rejected:
     """What the stage makes of the only instance of a run."""
-    order = SourceOrder("decompose", "topology", window=1)
-    async for source in order.feed([make_source(domain="a")]):
-        output = StoredItem(id=f"{source.id}/1", value=found.model_dump(mode="json"))
-        finished = Outcome(
-            item=source.id, input_hash="", status=ItemStatus.FINISHED, outputs=(output,)
-        )
-        order.hear(Settled("decompose", finished, finished.usage, is_recalled=False))
-        gate = TopologyGate(wanted or Wanted(), order, is_open=is_open)
-        return await gate.run(Item(id=output.id, value=found))
-    raise AssertionError("no source was given")
+    order = SourceOrder(["decompose"], "topology", member="main_question", window=1)
+    await order.begin("s")
+    order.hear(Given("s/1"))
+    order.release("s")
+    gate = TopologyGate(wanted or Wanted(), order, is_open=is_open)
+    return await gate.run(Item(id="s/1", value=found))
 
 
 @st.composite

@@ -22,6 +22,7 @@ from astra_mcp.pipeline import (
 from astra_mcp.pipeline.attempt import Stage
 from astra_mcp.sandbox.protocol import Sandbox
 from astra_mcp.synthesis.asking import Asks
+from astra_mcp.synthesis.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.attacking import Attacking, Hacker
 from astra_mcp.synthesis.environments.building.judging import Judging
@@ -31,7 +32,6 @@ from astra_mcp.synthesis.environments.building.publishing import Publishing
 from astra_mcp.synthesis.environments.building.tool import BuildAttempts
 from astra_mcp.synthesis.environments.publication import Acceptance, Publisher
 from astra_mcp.synthesis.environments.questions.decomposition import Decomposition
-from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.questions.gating import TopologyGate
 from astra_mcp.synthesis.environments.questions.instance import Instance
 from astra_mcp.synthesis.environments.questions.necessity import ToolNecessity
@@ -130,7 +130,7 @@ async def synthesize(
         PipelineError: The store does not answer.
     """
     window = max(1, min(_WINDOW * recipe.concurrency, _MAX_WORKERS // recipe.num_samples))
-    order = SourceOrder("decompose", "topology", window=window)
+    order = SourceOrder(["decompose"], "topology", member="main_question", window=window)
     tally = Tally(stage_names(recipe))
     scored: dict[str, StoredItem] = {}
 
@@ -164,10 +164,11 @@ async def synthesize(
         )
 
     asking, building = _asking_stages(recipe, parts, order), _building_stages(recipe, parts)
+    feed = order.feed(StoredItem(id=s.id, value=s.model_dump(mode="json")) for s in sources)
     if recipe.percentile is None:
-        await play([*asking, *building], order.feed(sources), listen)
+        await play([*asking, *building], feed, listen)
     else:
-        await play(asking, order.feed(sources), listen)
+        await play(asking, feed, listen)
         items = [scored[id] for id in sorted(scored)]
         table = tally.table()
         if table.num_failed or table.stopped:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from astra_mcp.answers import contains_answer
 from astra_mcp.domains import Domain
 from astra_mcp.pipeline import Item, Made, Rejected
+from astra_mcp.synthesis.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.asking import stage_version
-from astra_mcp.synthesis.environments.questions.duplicates import SourceOrder
 from astra_mcp.synthesis.environments.questions.formulas import check_derivation
 from astra_mcp.synthesis.environments.questions.instance import (
     Instance,
