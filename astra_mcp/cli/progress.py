@@ -2,20 +2,10 @@
 
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from itertools import pairwise
 
 import anyio
 
-from astra_mcp.pipeline import (
-    Begun,
-    Given,
-    Interrupted,
-    NotBegun,
-    Progress,
-    Settled,
-    Tally,
-    YieldTable,
-)
+from astra_mcp.pipeline import Progress, Tally, YieldTable
 from astra_mcp.report.console import Printer, out, say
 from astra_mcp.report.shown import Progress as Bars
 from astra_mcp.report.shown import Table, TaskID, TimeRemainingColumn, Words, number, whole
@@ -27,33 +17,31 @@ _PAUSE_SECONDS = 30.0
 
 @contextmanager
 def show_pipeline(
-    stages: Sequence[str], *, total: int | None = None, printer: Printer = say
+    stages: Sequence[str] | Tally, *, total: int | None = None, printer: Printer = say
 ) -> Generator["ShownPipeline"]:
     """Show a bar for each stage while the block runs; none where nobody looks.
 
     Args:
-        stages: Their names, in order.
-        total: Items of the source, where that is known beforehand.
+        stages: Their names, in order; or a tally of a run of several ways, which counts nothing yet.
+        total: Items of the first stage, where that is known beforehand.
         printer: Draws the bars.
     """
     with printer.bars(Words("losses"), TimeRemainingColumn(compact=True)) as drawn:
-        yield ShownPipeline(drawn, stages, total, printer)
+        tally = stages if isinstance(stages, Tally) else Tally(stages)
+        yield ShownPipeline(drawn, tally, total, printer)
 
 
 class ShownPipeline:
     """Hears a run and draws it; made by :func:`show_pipeline`."""
 
-    def __init__(
-        self, bars: Bars, stages: Sequence[str], total: int | None, printer: Printer
-    ) -> None:
+    def __init__(self, bars: Bars, tally: Tally, total: int | None, printer: Printer) -> None:
         self._bars = bars
         self._printer = printer
-        self._tally = Tally(stages)
-        self._first = stages[0]
-        self._next = dict(pairwise(stages))
-        self._known = {self._first: total or 0}
+        self._tally = tally
+        self._known = {tally.stages[0]: total or 0}
         self._ids: dict[str, TaskID] = {
-            stage: bars.add_task(stage, total=self._known.get(stage), losses="") for stage in stages
+            stage: bars.add_task(stage, total=self._known.get(stage), losses="")
+            for stage in tally.stages
         }
 
     @property
@@ -82,15 +70,8 @@ class ShownPipeline:
         self._tally.hear(event)
         if self._bars.disable:
             return
-        match event:
-            case Given():
-                self._draw(self._first)
-            case Settled(stage=stage):
-                self._draw(stage)
-                if stage in self._next:
-                    self._draw(self._next[stage])
-            case Begun() | Interrupted() | NotBegun():
-                pass
+        for stage in self._tally.touched(event):
+            self._draw(stage)
 
     def _draw(self, stage: str) -> None:
         row = self._tally.row(stage)

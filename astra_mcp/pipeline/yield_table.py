@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
@@ -159,17 +159,17 @@ class YieldTable:
 class Tally:
     """Adds the events of a run up; gives the table at any time, also of a run that was cancelled."""
 
-    def __init__(self, stages: Sequence[str], *, gathering: Iterable[str] = ()) -> None:
+    def __init__(self, stages: Sequence[str], *, follows: Mapping[str, str] | None = None) -> None:
         """Begin at nothing.
 
         Args:
             stages: Their names, in order.
-            gathering: Names of stages that take what the stage before made together, several outputs in one
-                item; they received what they were given (:class:`~astra_mcp.pipeline.item.Given`).
+            follows: Of a run of several ways: by the name of each stage, which one takes its outputs as they
+                are; all others received what they were given (:class:`~astra_mcp.pipeline.item.Given`). None
+                where each stage takes what the one before it made.
         """
         self._rows = {name: StageYield(name) for name in stages}
-        gathered = {*gathering}
-        self._next = {before: after for before, after in pairwise(stages) if after not in gathered}
+        self._next = dict(pairwise(stages)) if follows is None else dict(follows)
         self._first = stages[0]
         self._stopped = ""
         self._began = time.monotonic()
@@ -212,6 +212,22 @@ class Tally:
         following = self._next.get(event.stage)
         if following is not None:
             self._rows[following].received += len(outcome.outputs)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return tuple(self._rows)
+
+    def touched(self, event: Progress) -> tuple[str, ...]:
+        """The stages whose sums an event changes."""
+        match event:
+            case Given(stage=stage):
+                return (stage or self._first,)
+            case Settled(stage=stage):
+                following = self._next.get(stage)
+                return (stage,) if following is None else (stage, following)
+            case _:
+                return ()
 
     def row(self, stage: str) -> StageYield:
         """The sums of one stage so far, which later events do not change."""

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.cli.synth.options import AsJson as AsJson
-from astra_mcp.cli.synth.options import Seed as Seed
+from astra_mcp.cli.synth.options import AsJson, Seed
 
-__all__ = ["Given"]
+__all__ = ["AsJson", "Given", "Seed"]
 
 _WHAT, _CHAINS, _TASKS, _RUN = "What to make them of", "Chains", "Tasks", "The run"
 
@@ -41,7 +40,7 @@ Demo = Annotated[
     bool,
     typer.Option(
         "--demo",
-        help="From documents to scored trajectories in --out, with a model's words that were written by hand.",
+        help="From documents to scored trajectories in --out, with a model's words written by hand.",
         rich_help_panel=_WHAT,
     ),
 ]

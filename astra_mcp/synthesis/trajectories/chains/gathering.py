@@ -7,6 +7,7 @@ graph needs all proposals of a server.
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 import anyio
@@ -218,7 +219,9 @@ async def find_chains(
     gathering = ProposalGathering(
         window=_WINDOW * limits.concurrency, proposes=proposes, gates=gates, walks=walks
     )
-    tally = Tally([stage.name for stage in (*proposing, *onward)], gathering=[walks])
+    names = [stage.name for stage in (*proposing, *onward)]
+    follows = {before: after for before, after in pairwise(names) if after != walks}
+    tally = Tally(names, follows=follows)
     own = stage_limits or {}
 
     def tell(event: Progress) -> None:

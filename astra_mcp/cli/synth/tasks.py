@@ -1,0 +1,194 @@
+"""Making tasks of tool documents with a model: the options, the run, and what is told of it."""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
+from astra_mcp.cli.synth.reading import read_languages, read_range
+from astra_mcp.cli.synth.task_options import Given
+from astra_mcp.cli.synth.task_report import TaskStatistics, report_of_tasks
+from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.compose.synthesis.documents import WantedServers
+from astra_mcp.compose.synthesis.trajectories import (
+    open_chain_runner,
+    read_wanted,
+    run_task_synthesis,
+    write_tasks,
+)
+from astra_mcp.errors import ConfigError
+from astra_mcp.home import user_path
+from astra_mcp.llm.usage import Budget
+from astra_mcp.pipeline import Progress, YieldTable
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.report.html.writing import require_writable, write_report
+from astra_mcp.serving.process.gateway_access import open_gateway_access
+from astra_mcp.synthesis.trajectories.chains.proposing import Lengths
+from astra_mcp.synthesis.trajectories.pipeline import ChainSource, Recipe, stage_names
+from astra_mcp.synthesis.trajectories.server import Documents
+from astra_mcp.synthesis.trajectories.task import Axis
+from astra_mcp.synthesis.trajectories.tasks.augmenting import Variations
+from astra_mcp.synthesis.trajectories.tasks.scoring import Thresholds
+
+__all__ = ["make_tasks"]
+
+_NO_AXES = "none"
+_MAX_LENGTH = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """What a run is made of, once all that a person wrote is understood."""
+
+    settings: Settings
+    recipe: Recipe
+    documents: Documents
+    budget: Budget
+    gateway: str | None
+
+
+def make_tasks(given: Given) -> None:
+    """Make tasks of what is given; ends the command with 1 where something failed."""
+    with report_errors():
+        _check(given)
+        prepared = _prepare(given)
+    say.print(f"{len(prepared.documents)} servers")
+    statistics = TaskStatistics()
+    ending = ExitCode.DONE
+    with show_pipeline(stage_names(prepared.recipe), total=len(prepared.documents)) as shown:
+        try:
+            run_async(_run, prepared, given.run, shown, statistics)
+        except typer.Exit as error:
+            ending = ExitCode(error.exit_code)
+    table = shown.table
+    if any(row.received for row in table.stages):
+        with report_errors():
+            _tell(table, statistics, given)
+    if ending is ExitCode.STOPPED:
+        say.print("stopped: what was finished is kept; run it again to go on")
+    if not ending and (table.stopped or table.num_failed):
+        ending = ExitCode.FAILED
+    raise typer.Exit(ending)
+
+
+def _check(given: Given) -> None:
+    """Refuse what cannot be meant, or could not be written, before anything is asked."""
+    if given.gateway is not None and not given.execute:
+        raise typer.BadParameter("it goes with --execute", param_hint="--gateway")
+    if given.offline and not given.proposals:
+        raise typer.BadParameter("--offline makes chains, and --proposals 0 wants none")
+    if given.out is not None and user_path(given.out).exists():
+        raise ConfigError(f"--out {given.out} exists already and is kept: name a new file")
+    if given.report is not None:
+        require_writable(user_path(given.report))
+
+
+def _prepare(given: Given) -> _Prepared:
+    recipe = _recipe(given)
+    settings = load_settings()
+    wanted = WantedServers(
+        names=tuple(given.servers or ()),
+        domain=given.domain,
+        crawled=given.crawled,
+        limit=given.limit,
+    )
+    documents = run_async(read_wanted, settings, wanted)
+    if not documents:
+        raise ConfigError("no kept server of the registry fits: see `astra-mcp registry list`")
+    return _Prepared(
+        settings=settings,
+        recipe=recipe,
+        documents=documents,
+        budget=Budget(given.max_calls, given.max_cost, given.max_tokens),
+        gateway=given.gateway,
+    )
+
+
+def _recipe(given: Given) -> Recipe:
+    least, most = read_range("--length", given.length, 1, _MAX_LENGTH)
+    language = None if given.language is None else read_languages(given.language)
+    if language is not None and len(language) > 1:
+        raise typer.BadParameter("tasks are written in one language", param_hint="--language")
+    chains = ChainSource.OFFLINE if given.offline else ChainSource.PROPOSALS
+    return Recipe(
+        chains=chains if given.proposals else ChainSource.NONE,
+        num_proposals=max(given.proposals, 1),
+        lengths=Lengths(least=least, most=most),
+        is_acyclic=given.acyclic,
+        num_chains=given.chains,
+        num_cross_server=given.cross_server,
+        num_votes=given.votes,
+        num_translations=given.back_translation,
+        executes=given.execute,
+        num_server_tasks=given.server_tasks,
+        variations=_variations(given.axes),
+        language=language[0] if language else None,
+        thresholds=Thresholds(
+            question_quality=given.min_question_quality,
+            scenario_realism=given.min_scenario_realism,
+            tool_necessity=given.min_tool_necessity,
+        ),
+        seed=given.seed,
+        concurrency=given.concurrency,
+    )
+
+
+def _variations(text: str) -> Variations:
+    words = [word.strip() for word in text.split(",")]
+    known = [axis.value for axis in Axis if axis is not Axis.ORIGINAL]
+    unknown = [word for word in words if word not in (*known, _NO_AXES)]
+    if unknown or (_NO_AXES in words and len(words) > 1):
+        told = f"{text!r}: write {','.join(known)}, some of them, or {_NO_AXES}"
+        raise typer.BadParameter(told, param_hint="--axes")
+    return Variations(**{axis: int(axis in words) for axis in known})
+
+
+async def _run(
+    prepared: _Prepared, run: str, shown: ShownPipeline, statistics: TaskStatistics
+) -> None:
+    def hear(event: Progress) -> None:
+        shown.hear(event)
+        statistics.hear(event)
+
+    async with AsyncExitStack() as opened:
+        runner = None
+        if prepared.recipe.executes:
+            access = await opened.enter_async_context(
+                open_gateway_access(prepared.settings, url=prepared.gateway)
+            )
+            runner = await opened.enter_async_context(
+                open_chain_runner(access.url, access.key, run)
+            )
+        await opened.enter_async_context(shown.telling())
+        await run_task_synthesis(
+            prepared.settings,
+            run,
+            prepared.documents,
+            prepared.recipe,
+            budget=prepared.budget,
+            runner=runner,
+            hear=hear,
+        )
+
+
+def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
+    if given.out is not None:
+        written = write_tasks(statistics.tasks, user_path(given.out))
+        say.print(f"wrote {written} tasks to {given.out}")
+    if given.report is not None:
+        report = report_of_tasks(given.run, table, statistics)
+        write_report(report, Path(user_path(given.report)))
+        say.print(f"wrote {given.report}")
+    if given.as_json:
+        print_json({**table.as_json(), **statistics.as_json()})
+        return
+    print_yield(table)
+    for (stage, reason), loss in sorted(statistics.failed.items()):
+        first = loss.examples[0]
+        out.print(f"{reason} in {stage}, such as {first.item}: {first.detail}")
+    if table.accepted:
+        out.print(
+            f"{table.accepted} tasks in the registry: `astra-mcp rollout --tasks {given.run}` plays them"
+        )
