@@ -28,6 +28,7 @@ from astra_mcp.synthesis.trajectories.checks.results import plain_name
 from astra_mcp.synthesis.trajectories.checks.writing import Writing
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskOrigin
+from astra_mcp.types import ToolSpec
 
 from scripted_synthesis import ScriptedAsks
 
@@ -264,6 +265,12 @@ async def test_what_needs_no_knowledge_is_supported_by_its_schema(schema: dict[s
     assert asked == []
 
 
+def one(tool: str, argument: str, schema: dict[str, Any]) -> ToolSpec:
+    """A tool that requires one argument."""
+    document = {"type": "object", "properties": {argument: schema}, "required": [argument]}
+    return ToolSpec(name=tool, description="It works.", input_schema=document)
+
+
 NUMBER, DAY = {"type": "integer"}, {"type": "string", "format": "date"}
 
 
@@ -288,7 +295,7 @@ NUMBER, DAY = {"type": "integer"}, {"type": "string", "format": "date"}
 async def test_the_query_supports_what_it_clearly_gives_and_the_rest_is_judged(
     name: str, schema: dict[str, Any], query: str, is_told: bool
 ) -> None:
-    of = server("s", tool("act", **{name: schema}))
+    of = server("s", one("act", name, schema))
     answer = {"verdicts": [{"id": f"1.{name}", "is_supported": True}]}
     outcome, asked = await dependent(query, chain("act", of=of), answer, of)
     assert isinstance(outcome, Made)
@@ -315,7 +322,7 @@ async def test_generic_names_join_nothing_by_themselves() -> None:
 async def test_an_id_that_a_caller_may_know_or_make_up_is_judged(
     name: str, description: str
 ) -> None:
-    of = server("s", tool("look", **{name: {"type": "string", "description": description}}))
+    of = server("s", one("look", name, {"type": "string", "description": description}))
     answer = {"verdicts": [{"id": f"1.{name}", "is_supported": True}]}
     outcome, asked = await dependent("Do it.", chain("look", of=of), answer, of)
     assert isinstance(outcome, Made)
