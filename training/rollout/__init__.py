@@ -2,5 +2,6 @@
 
 An agent sees an episode's prompt and tools and calls them over MCP; only the oracle may ask the control
 plane for gold. Commands import this package. To read in this order: ``plan``, ``agent``, ``agents``,
-``episode``, ``model_usage``, ``run``, ``resume``.
+``episode``, ``model_usage``, ``run``, ``resume``; beside them ``chain_runner``, by which synthesis executes
+chains of tools.
 """

@@ -17,9 +17,9 @@ from astra_mcp.values.guesses import resolve
 __all__ = ["Argument", "is_optional_in_effect", "required_arguments"]
 
 _ISSUED: Final = frozenset({"id", "uuid", "guid"})
-_TOKEN_WORDS = "access refresh session page next continuation sync upload csrf"
+_BEARER_WORDS = "access refresh session page next continuation sync upload csrf"
 _CREATING_WORDS = "create add register new start init define insert upsert put set"
-_TOKENS: Final = frozenset(_TOKEN_WORDS.split())
+_TOKENS: Final = frozenset(_BEARER_WORDS.split())
 _CREATING: Final = frozenset(_CREATING_WORDS.split())
 _SAYS_ID: Final = re.compile(
     r"(?:the |an? )?(?:[\w-]+ ){0,2}(?:id|identifier|uuid|guid)s?\b", re.IGNORECASE

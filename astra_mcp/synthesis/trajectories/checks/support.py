@@ -170,4 +170,5 @@ def _has_such_a_token(argument: Argument, query: str) -> bool:
         return re.search(r"\d", query) is not None
     if argument.schema.get("format") == "uuid":
         return _FORMS["uuid"].search(query) is not None
-    return any(pattern.search(query) for pattern in (_QUOTED, _CODE))
+    text = _FORMS["email"].sub(" ", query)  # what a user has instead of an id
+    return any(pattern.search(text) for pattern in (_QUOTED, _CODE))

@@ -1,0 +1,225 @@
+"""Values of a call: what a join takes out of a result, and what nothing tells."""
+
+import json
+from typing import Any
+
+import pytest
+from chain_servers import TEXT, join
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_mcp.synthesis.trajectories.chain import ExecutedCall, ToolRef
+from astra_mcp.synthesis.trajectories.checks.binding import Bound, Nothing, NotRead, bind
+from astra_mcp.synthesis.trajectories.checks.told import invented_values
+from astra_mcp.types import JsonObject, JsonValue
+
+_NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+_SCALARS = st.none() | st.booleans() | _NUMBERS | st.text(max_size=12)
+JSON = st.recursive(
+    _SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+)
+
+
+def called(result: Any, structured: JsonObject | None = None) -> ExecutedCall:
+    """A call with a result, as JSON where it is no text."""
+    text = result if isinstance(result, str) else json.dumps(result)
+    step = ToolRef(server="s", tool="find")
+    return ExecutedCall(step=step, arguments={}, result=text, is_error=False, structured=structured)
+
+
+def taken(result: Any, field: str, prop: Any = TEXT, **more: Any) -> Bound | Nothing | NotRead:
+    """What a join makes of a field of a result, for an argument ``x``."""
+    schema = {"type": "object", "properties": {"x": prop}, **more}
+    return bind(join(0, field, 1, "x"), called(result), schema)
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    ("result", "field", "value"),
+    [
+        ({"id": "a"}, "id", "a"),
+        ({"data": {"id": "a"}}, "id", "a"),
+        ({"items": [{"id": "a"}, {"id": "b"}]}, "items.id", "a"),
+        ({"result": {"items": [{"id": "a"}]}}, "items.id", "a"),
+        ({"items": [{"id": "a"}]}, "items[0].id", "a"),
+        ({"items": [{"id": "a"}]}, "items[].id", "a"),
+        ([{"id": "a"}, {"id": "b"}], "id", "a"),
+        ([{"name": "x"}, {"id": "b"}], "id", "b"),
+        ({"ids": ["a", "b"]}, "ids", "a"),
+        ({"a": {"id": "deep"}, "id": "own"}, "id", "own"),
+        ({"orderId": "a"}, "order_id", "a"),
+        ({"order_id": "exact", "orderId": "other"}, "order_id", "exact"),
+        ({"id": 17}, "id", "17"),
+        ('{"id": "a"}\n{"id": "b"}', "id", "a"),
+    ],
+)
+def test_a_join_takes_the_first_value_of_its_field(result: Any, field: str, value: str) -> None:
+    assert taken(result, field) == Bound(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "prop", "expected"),
+    [
+        ("17", {"type": "integer"}, 17),
+        (17, {"type": "string", "pattern": "^[0-9]+$"}, "17"),
+        ("a", {"type": "array", "items": TEXT}, ["a"]),
+        (True, {"type": "boolean"}, True),
+        ({"k": 1}, {"type": "object"}, {"k": 1}),
+        ("a", {"$ref": "#/$defs/t"}, "a"),
+    ],
+)
+def test_a_value_takes_the_form_of_its_argument(
+    value: JsonValue, prop: Any, expected: JsonValue
+) -> None:
+    assert taken({"id": value}, "id", prop, **{"$defs": {"t": TEXT}}) == Bound(expected)
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    "result", [{"id": None}, {"id": ""}, {"id": []}, {"items": []}, [], {}, {"id": {"k": 1}}]
+)
+def test_a_result_without_such_a_thing_has_nothing_to_take(result: Any) -> None:
+    field = "items.id" if isinstance(result, dict) and "items" in result else "id"
+    assert isinstance(taken(result, field), Nothing)
+
+
+@pytest.mark.parametrize("result", ["Created order A-1044.", '{"broken', "17", {"other": "a"}])
+def test_prose_and_other_names_are_not_read_by_code(result: Any) -> None:
+    assert isinstance(taken(result, "id"), NotRead)
+
+
+def test_structured_content_goes_before_the_text() -> None:
+    schema = {"type": "object", "properties": {"x": TEXT}}
+    source = called("two orders", structured={"id": "a"})
+    assert bind(join(0, "id", 1, "x"), source, schema) == Bound("a")
+
+
+@given(JSON, st.text(max_size=8))
+def test_no_result_and_no_field_breaks_a_join(result: Any, field: str) -> None:
+    assert isinstance(taken(result, field), Bound | Nothing | NotRead)
+
+
+QUERY = (
+    "Book two rooms in Oslo for 3 nights from 3 May 2026 at 3 pm, within 5 km of the harbour, for"
+    " ann@example.com; order BK-20931, the cheapest flights, and 20% off."
+)
+
+
+async def invented(value: JsonValue, *results: str, query: str = QUERY, **more: Any) -> list[str]:
+    """What is made up in an argument."""
+    name = more.pop("name", "x")
+    sources = more.pop("sources", {})
+    schema = {"type": "object", "properties": {name: more}}
+    return await invented_values(
+        {name: value}, schema, query=query, results=results, sources=sources
+    )
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Oslo", "oslo", "BK-20931", 3, 2, "3", "ann@example.com", True, None, "", "*",
+        "2026-05-03", "03/05/2026", "05/03/2026", "20260503", "2026-05-03T15:00:00Z", "15:00",
+        "2026-05-03T00:00:00Z", 1777766400, 5000, 0.2, "rooms in Oslo", "cheap flight", ["Oslo", 3],
+        {"city": "Oslo", "rooms": 2}, "Dear team, I would like to cancel my booking since plans have changed",
+    ],
+)  # fmt: skip
+async def test_what_the_query_says_in_some_form_is_told(value: JsonValue) -> None:
+    assert await invented(value) == []
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Bergen", "BK-20932", 7, "7", 4000, 0.3, "bob@example.com", "2026-05-04", "2025-05-03", "16:00",
+        "2026-05-03T16:00:00Z", 1777940000, "rooms in Bergen", ["Oslo", "Bergen"],
+        {"city": {"name": "Bergen"}},
+        "Dear team, I would like to cancel my booking BK-99999 since plans have changed", "209", "K-2093",
+    ],
+)  # fmt: skip
+async def test_what_nothing_says_is_made_up(value: JsonValue) -> None:
+    (complaint,) = await invented(value)
+    assert "neither the query nor an earlier result tells" in complaint
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        ("metric", {"enum": ["metric", "imperial"]}),
+        ("Bergen", {"default": "Bergen"}),
+        ("Bergen", {"examples": ["Bergen"]}),
+        (4242, {"const": 4242}),
+        ("price", {"description": "Sort by 'price' or 'date'."}),
+        (["x1y2z3"], {"items": {"enum": ["x1y2z3"]}}),
+        ("odd", {"anyOf": [{"enum": ["odd"]}, {"type": "null"}]}),
+    ],
+)
+async def test_the_schema_tells_its_members_defaults_and_examples(
+    value: JsonValue, schema: dict[str, Any]
+) -> None:
+    assert await invented(value, **schema) == []
+
+
+async def test_an_example_in_words_is_somebody_elses_value() -> None:
+    assert await invented("Paris", description="The city (e.g. 'Paris').") != []
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    ("name", "value", "is_free"),
+    [("limit", 50, True), ("pageSize", 100, True), ("limit", 101, False), ("issue_number", 50, False),
+     ("max_price", 50, False), ("limit", "fifty", False), ("offset", 0, True)],
+)  # fmt: skip
+async def test_how_many_rows_to_give_is_free_up_to_a_hundred(
+    name: str, value: JsonValue, is_free: bool
+) -> None:
+    assert (await invented(value, name=name) == []) is is_free
+
+
+@pytest.mark.parametrize(("name", "value"), [("year", 2026), ("month", 5), ("startDay", 3)])
+async def test_the_parts_of_a_day_are_told_by_the_day(name: str, value: int) -> None:
+    assert await invented(value, name=name) == []
+    assert await invented(value, name=name, query="On 9 June 2031.") != []
+
+
+async def test_an_earlier_result_tells_its_values() -> None:
+    assert await invented("A-77421", '{"orders": [{"id": "A-77421", "total": 12.5}]}') == []
+    assert await invented(12.5, '{"orders": [{"id": "A-77421", "total": 12.5}]}') == []
+    assert await invented("A-7742", '{"orders": [{"id": "A-77421"}]}') != []
+
+
+async def test_a_day_without_its_year_is_told_only_where_the_query_says_none() -> None:
+    assert await invented("2026-05-03", query="On 3 May, please.") == []
+    assert await invented("2027-05-03", query="On 3 May 2026, please.") != []
+
+
+async def test_a_name_in_another_script_needs_its_source() -> None:
+    query = "明天奥斯陆的天气怎么样?"
+    told = {"x": ["奥斯陆"]}
+    assert await invented("Oslo", query=query, sources=told) == []
+    assert await invented("Oslo", query=query) != []
+    assert await invented("Oslo", query=query, sources={"x": ["卑尔根"]}) != []
+    assert await invented("OS1044", query=query, sources=told) != []
+    # In one script a source would excuse anything.
+    assert await invented("Bergen", query=QUERY, sources={"x": ["Oslo"]}) != []
+
+
+async def test_a_result_that_is_made_to_be_costly_tells_nothing_and_is_named() -> None:
+    (complaint,) = await invented("Bergen", "e" + "\u0301" * 5000 + " Bergen")
+    assert "a result was not read" in complaint
+
+
+async def test_more_values_than_can_be_looked_for_are_refused() -> None:
+    (complaint,) = await invented([n + 1000 for n in range(201)])
+    assert "more than 200" in complaint
+
+
+@given(JSON, st.text(max_size=40))
+async def test_no_value_and_no_query_breaks_the_search(value: Any, query: str) -> None:
+    assert isinstance(await invented(value, query=query), list)
