@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from astra_mcp.errors import PipelineError
 from astra_mcp.types import FrozenModel, JsonObject, ToolSpec, canonical_json
 
-__all__ = ["DocumentedServer", "Documents", "shown_server"]
+__all__ = ["DocumentedServer", "Documents", "ServerItem", "document_of", "shown_server"]
 
 _MAX_BYTES: Final = 48_000
 """Of one server's documents in a prompt, as JSON; what is longer is cut by its descriptions."""
@@ -34,6 +35,28 @@ class DocumentedServer(FrozenModel):
 
 Documents = Mapping[str, DocumentedServer]
 """The servers of a run by name; items name servers, so that documents are not kept with each."""
+
+
+class ServerItem(FrozenModel):
+    """A server as the source of a run."""
+
+    name: str
+    version: str
+
+
+def document_of(documents: Documents, name: str, version: str | None) -> DocumentedServer:
+    """Find the documents that an item was made of.
+
+    Raises:
+        PipelineError: The run has others, or none, of this server.
+    """
+    server = documents.get(name)
+    if server is None or server.version != version:
+        raise PipelineError(
+            f"an item was made of other documents of the server {name!r} than this run has: begin with the"
+            " servers again"
+        )
+    return server
 
 
 def shown_server(server: DocumentedServer, tools: Iterable[str] | None = None) -> JsonObject:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from astra_mcp.synthesis.trajectories.chain import Chain, ExecutedCall
+from astra_mcp.synthesis.trajectories.chain import Chain, ExecutedCall, ToolRef
 from astra_mcp.types import FrozenModel, canonical_json
 
 __all__ = ["Axis", "Task", "TaskDraft", "TaskOrigin", "TaskScores", "TaskStore", "task_id"]
@@ -33,15 +33,19 @@ class Axis(StrEnum):
 
 
 class TaskScores(FrozenModel):
-    """What a judge made of a task, each from 1 to 5. Source: ASTRA sec. 2.1, eq. (1); the scale is ours."""
+    """What a judge made of a task, each from 1 to 5. Source: ASTRA sec. 2.1, eq. (1); the scale is ours.
 
-    question_quality: int = Field(ge=1, le=5)
-    scenario_realism: int = Field(ge=1, le=5)
-    tool_necessity: int = Field(ge=1, le=5)
-    selection_difficulty: int = Field(ge=1, le=5)
+    Of several votes each is the mean.
+    """
+
+    question_quality: float = Field(ge=1, le=5)
+    scenario_realism: float = Field(ge=1, le=5)
+    tool_necessity: float = Field(ge=1, le=5)
+    selection_difficulty: float = Field(ge=1, le=5)
     """How hard it is to see which tools are needed; no threshold."""
-    selection_uniqueness: int = Field(ge=1, le=5)
-    """Whether other tools than those would do as well; no threshold."""
+    selection_uniqueness: float = Field(ge=1, le=5)
+    """Whether only these tools would do; no threshold."""
+    num_votes: int = Field(default=1, ge=1)
     reason: str = ""
 
 
@@ -57,6 +61,8 @@ class TaskDraft(FrozenModel):
     """Of the first task that it derives from; variations have to keep it."""
     chain: Chain | None = None
     """What it was written for; None of a server-only task."""
+    expected: tuple[ToolRef, ...] = ()
+    """The tools that the writer of a server-only task says it takes; in no order."""
     executed: tuple[ExecutedCall, ...] = ()
     """The calls that the chain came to, where it was executed."""
     axis: Axis = Axis.ORIGINAL
