@@ -19,17 +19,20 @@ from astra_mcp.pipeline.item import (
     Settled,
     StoredItem,
 )
+from astra_mcp.pipeline.losses import Example, Loss
 from astra_mcp.pipeline.runner import run_pipeline
 from astra_mcp.pipeline.yield_table import Tally, YieldTable
 
 __all__ = [
     "BUDGET",
     "Begun",
+    "Example",
     "Given",
     "Interrupted",
     "Item",
     "ItemStatus",
     "ItemStore",
+    "Loss",
     "Made",
     "NotBegun",
     "Outcome",

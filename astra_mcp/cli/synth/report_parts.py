@@ -5,7 +5,7 @@ from math import floor
 from statistics import fmean
 
 from astra_mcp.llm.usage import Usage
-from astra_mcp.pipeline import YieldTable
+from astra_mcp.pipeline import Loss, YieldTable
 from astra_mcp.pipeline.yield_table import StageYield
 from astra_mcp.report.html.parts import (
     Bar,
@@ -17,7 +17,7 @@ from astra_mcp.report.html.parts import (
     Part,
 )
 from astra_mcp.synthesis.environments.gate_comparison import GateComparison, Passage
-from astra_mcp.synthesis.environments.run_statistics import Loss, RunStatistics, Signals
+from astra_mcp.synthesis.environments.run_statistics import RunStatistics, Signals
 
 __all__ = [
     "NONE",

@@ -15,44 +15,18 @@ from astra_mcp.environments.statistics import (
     Statistics,
     summarise,
 )
-from astra_mcp.pipeline import ItemStatus, Outcome, Progress, Settled
+from astra_mcp.pipeline import ItemStatus, Loss, Outcome, Progress, Settled
 from astra_mcp.synthesis.environments.building.publishing import Published
 from astra_mcp.synthesis.environments.building.tool import Built
 from astra_mcp.synthesis.environments.gate_comparison import GateComparison
 from astra_mcp.synthesis.environments.questions.instance import Instance, Origin, levels_of
 from astra_mcp.types import JsonObject
 
-__all__ = ["Example", "Loss", "RunStatistics", "Signals"]
+__all__ = ["RunStatistics", "Signals"]
 
 _BEFORE_GATE = {"decompose", "topology"}
 _LAST = "publish"
-_MAX_EXAMPLES = 3
-_MAX_DETAIL = 600
 _SCORE_DIGITS = 4
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Example:
-    """An item that got no further, and why."""
-
-    item: str
-    detail: str
-
-
-@dataclass(slots=True)
-class Loss:
-    """Items of a stage that got no further for one reason."""
-
-    count: int = 0
-    examples: list[Example] = field(default_factory=list[Example])
-    """Those with the least ids, so that the order of a run decides nothing."""
-
-    def take(self, outcome: Outcome) -> None:
-        """Count one."""
-        self.count += 1
-        detail, rest = outcome.detail[:_MAX_DETAIL], outcome.detail[_MAX_DETAIL:]
-        found = Example(outcome.item, f"{detail} ..." if rest else detail)
-        self.examples = sorted([*self.examples, found])[:_MAX_EXAMPLES]
 
 
 @dataclass(slots=True)

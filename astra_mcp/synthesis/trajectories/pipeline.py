@@ -100,10 +100,10 @@ class Recipe:
     executes: bool = False
     num_server_tasks: int = 2
     """Of each server without a chain; 0 makes none."""
-    variations: Variations = Variations()
+    variations: Variations = field(default_factory=Variations)
     language: str | None = None
     """ISO 639-1; None for that of each server's documents."""
-    thresholds: Thresholds = Thresholds()
+    thresholds: Thresholds = field(default_factory=Thresholds)
     seed: int = 0
     concurrency: int = 64
 
@@ -194,7 +194,7 @@ class _Run:
         names = stage_names(recipe)
         leads = names[: names.index(DISTINCT)]
         self._order = order_of_tasks(leads, window=self._window, ends=("proposal",))
-        self._gathering = ProposalGathering(drop=self._order.release)
+        self._gathering = ProposalGathering(window=self._window, drop=self._order.release)
         self._tally = tally_of(recipe)
 
     async def play(self) -> YieldTable:
@@ -265,7 +265,7 @@ class _Run:
             for told in self._gathering.hear(event):
                 self._tell(told, "propose")
 
-        await self._pipeline(self._proposing(), self._gathering.feed(items), listen)
+        await self._pipeline(self._proposing(), self._gathering.take(items), listen)
         self._gathering.end()
 
     async def _way(self, stages: Stages, items: AsyncIterable[StoredItem], first: str) -> None:

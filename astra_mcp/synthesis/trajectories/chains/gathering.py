@@ -5,7 +5,15 @@ graph needs all proposals of a server.
 """
 
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
@@ -64,6 +72,7 @@ class ProposalGathering:
         proposes: str = "propose",
         gates: str = "proposal",
         walks: str = "walk",
+        drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Begin with nothing.
 
@@ -72,7 +81,9 @@ class ProposalGathering:
             proposes: Name of the stage that makes proposals of servers.
             gates: Name of the stage that judges each.
             walks: Name of the first stage of the second pipeline, for :class:`NotBegun`.
+            drop: Told of each server that comes no further in this run.
         """
+        self._told_of_drop = drop
         self._proposes, self._gates, self._walks = proposes, gates, walks
         self._room = anyio.Semaphore(window)
         self._servers: dict[str, _Awaited] = {}
@@ -87,6 +98,13 @@ class ProposalGathering:
             await self._room.acquire()
             named = ServerItem(name=server.name, version=server.version)
             item = StoredItem(id=server.name, value=named.model_dump(mode="json"))
+            self._servers[item.id] = _Awaited(item)
+            yield item
+
+    async def take(self, items: AsyncIterable[StoredItem]) -> AsyncGenerator[StoredItem]:
+        """Give servers on to the first pipeline that somebody else holds back."""
+        async for item in items:
+            await self._room.acquire()
             self._servers[item.id] = _Awaited(item)
             yield item
 
@@ -159,6 +177,7 @@ class ProposalGathering:
     def _drop(self, server: str) -> None:
         del self._servers[server]
         self._room.release()
+        self._told_of_drop(server)
 
 
 def _together(awaited: _Awaited) -> StoredItem:

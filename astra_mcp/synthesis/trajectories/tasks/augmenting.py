@@ -45,6 +45,11 @@ class Variations(FrozenModel):
     complexity: int = Field(default=1, ge=0, le=8)
     persona: int = Field(default=1, ge=0, le=8)
 
+    @property
+    def num(self) -> int:
+        """How many in all."""
+        return self.diversity + self.complexity + self.persona
+
     def of(self, axis: Axis) -> int:
         """How many of one axis; none of the original's."""
         return {**dict(self)}.get(axis, 0)

@@ -1,0 +1,87 @@
+"""Synthesis of tasks with a model: what its stages work with, put together."""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+
+from astra_mcp.compose.settings import Settings
+from astra_mcp.compose.synthesis.documents import WantedServers, read_documents
+from astra_mcp.compose.synthesis.runs import alone
+from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.usage import Budget
+from astra_mcp.pipeline import Progress, YieldTable
+from astra_mcp.synthesis.trajectories.chain import ChainRunner
+from astra_mcp.synthesis.trajectories.pipeline import Parts, Recipe, synthesize_tasks
+from astra_mcp.synthesis.trajectories.server import Documents
+from registry.store.completions import DatabaseCompletionCache
+from registry.store.database import open_database
+from registry.store.items import DatabaseItemStore
+from registry.store.tasks import DatabaseTaskStore
+
+__all__ = ["read_wanted", "run_task_synthesis"]
+
+
+async def read_wanted(settings: Settings, wanted: WantedServers) -> Documents:
+    """Read the documents that a run is about.
+
+    Raises:
+        ConfigError: The registry's URL is wrong.
+        RegistryError: The registry cannot be opened.
+        UnknownNameError: A server that is named is not kept.
+    """
+    async with open_database(settings.registry_url) as database:
+        return await read_documents(database, wanted)
+
+
+async def run_task_synthesis(
+    settings: Settings,
+    run: str,
+    documents: Documents,
+    recipe: Recipe,
+    *,
+    budget: Budget,
+    runner: ChainRunner | None,
+    hear: Callable[[Progress], None],
+) -> YieldTable:
+    """Make tasks of servers, by the models of the roles ``generator`` and ``judge``.
+
+    Args:
+        settings: Name the models, and the registry that keeps tasks, outcomes and completions.
+        run: Its name; outcomes and tasks are found again by it.
+        documents: Of the servers.
+        recipe: How.
+        budget: Of all calls.
+        runner: Executes chains, where the recipe asks for that.
+        hear: Told every step.
+
+    Raises:
+        ConfigError: A model is not configured, or another process works on the run.
+        RegistryError: The registry cannot be opened.
+    """
+    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to load
+
+    writes, judges = (settings.models.of_role(role) for role in (Role.GENERATOR, Role.JUDGE))
+    async with (
+        open_database(settings.registry_url) as database,
+        AsyncExitStack() as opened,
+    ):
+        opening = partial(open_model, cache=DatabaseCompletionCache(database), budget=budget)
+        generator = judge = await opened.enter_async_context(opening(Role.GENERATOR, writes))
+        if judges != writes:  # one model in both roles keeps to its one max_concurrency
+            judge = await opened.enter_async_context(opening(Role.JUDGE, judges))
+        parts = Parts(
+            documents=documents,
+            generator=generator,
+            judge=judge,
+            generator_name=_name(writes),
+            judge_name=_name(judges),
+            tasks=DatabaseTaskStore(database),
+            runner=runner,
+        )
+        with alone(settings.home, run):
+            store = DatabaseItemStore(database)
+            return await synthesize_tasks(run, recipe, parts, store, hear=hear)
+
+
+def _name(config: ModelConfig) -> str:
+    return f"{config.model} {config.revision}".strip()
