@@ -107,7 +107,7 @@ async def test_documents_cannot_leave_their_place_in_the_prompt() -> None:
 
 async def test_of_a_server_with_too_many_tools_each_proposal_is_shown_others() -> None:
     many = server(
-        "many", *(tool(f"tool_{n}", "x" * 900, required=f"a{n} b{n}") for n in range(2000))
+        "many", *(tool(f"tool_{n}", "x" * 900, required=f"a{n} b{n}") for n in range(700))
     )
     model = ScriptedAsks(propose=GOOD)
     await Proposing(model, "m", {"many": many}, 4).run(item_of(many))
