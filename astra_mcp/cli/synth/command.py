@@ -3,15 +3,16 @@
 import typer
 
 from astra_mcp.cli.synth import options as written
+from astra_mcp.cli.synth import task_options
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Make environments.")
+app = typer.Typer(no_args_is_help=True, help="Make environments, and tasks for trajectories.")
 
 
 @app.callback()
 def synth() -> None:
-    """Make environments."""
+    """Make environments, and tasks for trajectories."""
 
 
 @app.command("environments")
@@ -64,6 +65,54 @@ def environments(  # noqa: PLR0913 - one parameter for each option
     # Nothing else is bound yet: these are all options, by their names.
     options_by_name = {name: value for name, value in locals().items() if name != "context"}
     _make(written.Given(**options_by_name), context)
+
+
+@app.command("tasks")
+def tasks(  # noqa: PLR0913 - one parameter for each option
+    *,
+    servers: task_options.Servers = None,
+    domain: task_options.Domain = None,
+    crawled: task_options.Crawled = False,
+    limit: task_options.Limit = None,
+    proposals: task_options.Proposals = 4,
+    length: task_options.Length = "2-5",
+    acyclic: task_options.Acyclic = False,
+    chains: task_options.Chains = 8,
+    offline: task_options.Offline = False,
+    cross_server: task_options.CrossServer = 0,
+    votes: task_options.Votes = 3,
+    back_translation: task_options.BackTranslation = 0,
+    execute: task_options.Execute = False,
+    gateway: task_options.Gateway = None,
+    server_tasks: task_options.ServerTasks = 2,
+    axes: task_options.Axes = "diversity,complexity,persona",
+    language: task_options.Language = None,
+    min_question_quality: task_options.MinQuestionQuality = 4.0,
+    min_scenario_realism: task_options.MinScenarioRealism = 4.0,
+    min_tool_necessity: task_options.MinToolNecessity = 4.0,
+    run: task_options.Run = "tasks",
+    out: task_options.Out = None,
+    audit: task_options.Audit = None,
+    audit_file: task_options.AuditFile = None,
+    audited: task_options.Audited = None,
+    seed: task_options.Seed = 0,
+    concurrency: task_options.Concurrency = 64,
+    max_calls: task_options.MaxCalls = None,
+    max_tokens: task_options.MaxTokens = None,
+    max_cost: task_options.MaxCost = None,
+    report: task_options.Report = None,
+    as_json: task_options.AsJson = False,
+) -> None:
+    """Make tasks of the registry's tool documents: what a user would ask of servers.
+
+    A run that was stopped goes on where it was when it is started again, and
+    pays for no call of a model twice.
+    """
+    # Nothing else is bound yet: these are all options, by their names.
+    given = task_options.Given(**locals())
+    from astra_mcp.cli.synth.tasks import make_tasks  # noqa: PLC0415 - loads what makes them
+
+    make_tasks(given)
 
 
 def _make(given: written.Given, context: typer.Context) -> None:

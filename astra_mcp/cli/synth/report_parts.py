@@ -41,11 +41,11 @@ _BINS = 20
 """Of the histogram of QS, from 0 to 1."""
 
 
-def funnel(table: YieldTable) -> BarChart:
-    """Show how many instances are left behind each stage."""
+def funnel(table: YieldTable, what: str = "instances") -> BarChart:
+    """Show how many are left behind each stage."""
     return BarChart(
-        caption="Instances that come out of each stage",
-        what="instances",
+        caption=f"{what.capitalize()} that come out of each stage",
+        what=what,
         bars=[Bar(label=row.stage, count=row.outputs) for row in table.stages],
         whole=table.stages[0].outputs,
     )

@@ -36,14 +36,6 @@ Limit = Annotated[
     int | None,
     typer.Option(min=1, help="Only the first so many servers, by name.", rich_help_panel=_WHAT),
 ]
-Demo = Annotated[
-    bool,
-    typer.Option(
-        "--demo",
-        help="From documents to scored trajectories in --out, with a model's words written by hand.",
-        rich_help_panel=_WHAT,
-    ),
-]
 Proposals = Annotated[
     int,
     typer.Option(
@@ -191,7 +183,6 @@ class Given:
     domain: str | None
     crawled: bool
     limit: int | None
-    demo: bool
     proposals: int
     length: str
     acyclic: bool

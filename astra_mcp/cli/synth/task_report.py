@@ -1,4 +1,4 @@
-"""The HTML report of a run of task synthesis. Models wrote much of what it shows; the page escapes every text."""
+"""The HTML report of a run of task synthesis. Models wrote much of what it shows; all of it is escaped."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ def report_of_tasks(
     """Make the report of a run, as far as it came."""
     stages = [row.stage for row in table.stages]
     sections = [
-        Section(title="Funnel", parts=[funnel(table), stage_table(table)]),
+        Section(title="Funnel", parts=[funnel(table, "items"), stage_table(table)]),
         Section(
             title="Rejections",
             lead=_REJECTED,

@@ -1,36 +1,45 @@
 """Making tasks of tool documents with a model: the options, the run, and what is told of it."""
 
+import os
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 
 import typer
 
 from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
 from astra_mcp.cli.synth.reading import read_languages, read_range
+from astra_mcp.cli.synth.report_parts import NONE
 from astra_mcp.cli.synth.task_options import Given
-from astra_mcp.cli.synth.task_report import TaskStatistics, report_of_tasks
+from astra_mcp.cli.synth.task_report import report_of_tasks
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis.documents import WantedServers
-from astra_mcp.compose.synthesis.trajectories import (
-    open_chain_runner,
-    read_wanted,
-    run_task_synthesis,
-    write_tasks,
-)
+from astra_mcp.compose.synthesis.trajectories import read_wanted, run_task_synthesis
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.html.writing import require_writable, write_report
+from astra_mcp.report.shown import Table, number
 from astra_mcp.serving.process.gateway_access import open_gateway_access
 from astra_mcp.synthesis.trajectories.chains.proposing import Lengths
-from astra_mcp.synthesis.trajectories.pipeline import ChainSource, Recipe, stage_names
+from astra_mcp.synthesis.trajectories.pipeline import ChainSource, Recipe, tally_of
+from astra_mcp.synthesis.trajectories.run_statistics import TaskStatistics
 from astra_mcp.synthesis.trajectories.server import Documents
 from astra_mcp.synthesis.trajectories.task import Axis
+from astra_mcp.synthesis.trajectories.tasks.audit import (
+    flag_rates,
+    read_labels,
+    sample_tasks,
+    write_sample,
+)
 from astra_mcp.synthesis.trajectories.tasks.augmenting import Variations
 from astra_mcp.synthesis.trajectories.tasks.scoring import Thresholds
+from astra_mcp.types import canonical_json
+from gateway.api.client import GatewayClient
+from training.rollout.chain_runner import GatewayChainRunner
 
 __all__ = ["make_tasks"]
 
@@ -52,12 +61,15 @@ class _Prepared:
 def make_tasks(given: Given) -> None:
     """Make tasks of what is given; ends the command with 1 where something failed."""
     with report_errors():
+        if given.audited is not None:
+            _tell_flags(user_path(given.audited), as_json=given.as_json)
+            return
         _check(given)
         prepared = _prepare(given)
     say.print(f"{len(prepared.documents)} servers")
     statistics = TaskStatistics()
     ending = ExitCode.DONE
-    with show_pipeline(stage_names(prepared.recipe), total=len(prepared.documents)) as shown:
+    with show_pipeline(tally_of(prepared.recipe), total=len(prepared.documents)) as shown:
         try:
             run_async(_run, prepared, given.run, shown, statistics)
         except typer.Exit as error:
@@ -73,6 +85,21 @@ def make_tasks(given: Given) -> None:
     raise typer.Exit(ending)
 
 
+def _tell_flags(file: Path, *, as_json: bool) -> None:
+    """Tell what people made of an audited sample."""
+    rates = flag_rates(read_labels(file))
+    if as_json:
+        print_json({"flags": [rate.model_dump(mode="json") for rate in rates]})
+        return
+    shown = Table("tasks", *map(number, ("labelled", "flagged", "rate", "95 % from", "to", "left")))
+    for rate in rates:
+        share = NONE if rate.rate is None else f"{rate.rate:.3f}"
+        counts = (str(rate.num_labelled), str(rate.num_flagged), share)
+        bounds = (f"{rate.low:.3f}", f"{rate.high:.3f}", str(rate.num_unlabelled))
+        shown.add_row(rate.group, *counts, *bounds)
+    out.print(shown)
+
+
 def _check(given: Given) -> None:
     """Refuse what cannot be meant, or could not be written, before anything is asked."""
     if given.gateway is not None and not given.execute:
@@ -81,6 +108,12 @@ def _check(given: Given) -> None:
         raise typer.BadParameter("--offline makes chains, and --proposals 0 wants none")
     if given.out is not None and user_path(given.out).exists():
         raise ConfigError(f"--out {given.out} exists already and is kept: name a new file")
+    if (given.audit is None) != (given.audit_file is None):
+        raise typer.BadParameter("--audit and --audit-file go together", param_hint="--audit")
+    if given.audit_file is not None and user_path(given.audit_file).exists():
+        raise ConfigError(
+            f"--audit-file {given.audit_file} exists already and is kept: name a new file"
+        )
     if given.report is not None:
         require_writable(user_path(given.report))
 
@@ -158,9 +191,8 @@ async def _run(
             access = await opened.enter_async_context(
                 open_gateway_access(prepared.settings, url=prepared.gateway)
             )
-            runner = await opened.enter_async_context(
-                open_chain_runner(access.url, access.key, run)
-            )
+            client = await opened.enter_async_context(GatewayClient(access.url, access.key))
+            runner = GatewayChainRunner(client, run)
         await opened.enter_async_context(shown.telling())
         await run_task_synthesis(
             prepared.settings,
@@ -175,8 +207,12 @@ async def _run(
 
 def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
     if given.out is not None:
-        written = write_tasks(statistics.tasks, user_path(given.out))
-        say.print(f"wrote {written} tasks to {given.out}")
+        _write_tasks(statistics, user_path(given.out))
+        say.print(f"wrote {given.out}")
+    if given.audit is not None and given.audit_file is not None:
+        drawn = sample_tasks(statistics.tasks, given.audit, seed=given.seed)
+        write_sample(drawn, user_path(given.audit_file))
+        say.print(f"wrote {len(drawn)} tasks to judge to {given.audit_file}")
     if given.report is not None:
         report = report_of_tasks(given.run, table, statistics)
         write_report(report, Path(user_path(given.report)))
@@ -192,3 +228,17 @@ def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
         out.print(
             f"{table.accepted} tasks in the registry: `astra-mcp rollout --tasks {given.run}` plays them"
         )
+
+
+def _write_tasks(statistics: TaskStatistics, file: Path) -> None:
+    """Write the kept tasks, a line each, whole or not at all; an existing file stays."""
+    lines = [canonical_json(task.model_dump(mode="json")) for task in statistics.tasks]
+    draft = file.with_name(f".{token_hex(8)}.draft")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(b"".join(line + b"\n" for line in lines))
+        os.link(draft, file)
+    except OSError as error:
+        raise ConfigError(f"--out {file} cannot be written: {error.strerror}") from None
+    finally:
+        draft.unlink(missing_ok=True)

@@ -36,9 +36,8 @@ from astra_mcp.pipeline import (
     YieldTable,
     run_pipeline,
 )
-from astra_mcp.synthesis.trajectories.chains.proposing import ServerItem
 from astra_mcp.synthesis.trajectories.chains.walking import ProposedChains
-from astra_mcp.synthesis.trajectories.server import DocumentedServer
+from astra_mcp.synthesis.trajectories.server import DocumentedServer, ServerItem
 
 __all__ = ["ProposalGathering", "find_chains"]
 

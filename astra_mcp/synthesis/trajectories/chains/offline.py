@@ -14,11 +14,14 @@ from astra_mcp.synthesis.trajectories.chains.joining import Step, fit, joins_for
 from astra_mcp.synthesis.trajectories.chains.proposing import (
     USUAL_LENGTHS,
     Lengths,
-    ServerItem,
-    server_of,
 )
 from astra_mcp.synthesis.trajectories.chains.walking import chain_item
-from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents
+from astra_mcp.synthesis.trajectories.server import (
+    DocumentedServer,
+    Documents,
+    ServerItem,
+    document_of,
+)
 
 __all__ = ["OfflineChains", "offline_chains"]
 
@@ -132,7 +135,7 @@ class OfflineChains:
 
     async def run(self, item: Item[ServerItem]) -> Made[FoundChain] | Rejected:
         """Build the chains of one server."""
-        server = server_of(self.documents, item.value)
+        server = document_of(self.documents, item.value.name, item.value.version)
         chains = offline_chains(server, seed=self.seed, lengths=self.lengths, most=self.most)
         if not chains:
             detail = (

@@ -12,12 +12,17 @@ from typing import Final, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.errors import PipelineError
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.seeds import generator
 from astra_mcp.synthesis.asking import Asks
 from astra_mcp.synthesis.trajectories.asking import ask, stage_version
-from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents, shown_server
+from astra_mcp.synthesis.trajectories.server import (
+    DocumentedServer,
+    Documents,
+    ServerItem,
+    document_of,
+    shown_server,
+)
 from astra_mcp.types import FrozenModel, canonical_json
 
 __all__ = [
@@ -26,8 +31,6 @@ __all__ = [
     "Proposal",
     "ProposalGate",
     "Proposing",
-    "ServerItem",
-    "server_of",
 ]
 
 _MAX_BYTES: Final = 96_000
@@ -35,13 +38,6 @@ _MAX_BYTES: Final = 96_000
 _LANGUAGES: Final = {"en": "English", "zh": "Chinese (Simplified)"}
 _MAX_TOLD: Final = 80
 """Characters of a name that a message tells."""
-
-
-class ServerItem(FrozenModel):
-    """A server as an item names it; its documents stand beside."""
-
-    name: str
-    version: str
 
 
 class Lengths(FrozenModel):
@@ -81,21 +77,6 @@ class _Answer(BaseModel):
     tools: tuple[str, ...] = ()
 
 
-def server_of(documents: Documents, item: ServerItem) -> DocumentedServer:
-    """The documents of the server that an item names.
-
-    Raises:
-        PipelineError: There are none of it, or others than the item was made of.
-    """
-    server = documents.get(item.name)
-    if server is None or server.version != item.version:
-        raise PipelineError(
-            f"the documents of the server {item.name!r} are not those that its item was made of: make the"
-            " items of a run from the documents that its stages are given"
-        )
-    return server
-
-
 @dataclass(frozen=True, slots=True)
 class Proposing:
     """Makes of a server as many proposals as are asked for, each an item of its own."""
@@ -123,7 +104,7 @@ class Proposing:
 
     async def run(self, item: Item[ServerItem]) -> Made[Proposal] | Rejected:
         """Ask for all proposals of one server, at once."""
-        server = server_of(self.documents, item.value)
+        server = document_of(self.documents, item.value.name, item.value.version)
         if not server.tools:
             return Rejected("no_tool", "the server has no tool")
         if _tools_in_prompt(server, self.seed, 0) == []:
@@ -194,9 +175,7 @@ class ProposalGate:
     async def run(self, item: Item[Proposal]) -> Made[Proposal] | Rejected:
         """Judge one proposal."""
         proposal = item.value
-        server = server_of(
-            self.documents, ServerItem(name=proposal.server, version=proposal.version)
-        )
+        server = document_of(self.documents, proposal.server, proposal.version)
         return _fault(proposal, server, self.lengths) or Made.of(item)
 
 

@@ -26,10 +26,8 @@ from astra_mcp.synthesis.trajectories.chains.graph import (
 from astra_mcp.synthesis.trajectories.chains.proposing import (
     USUAL_LENGTHS,
     Lengths,
-    ServerItem,
-    server_of,
 )
-from astra_mcp.synthesis.trajectories.server import Documents
+from astra_mcp.synthesis.trajectories.server import Documents, document_of
 from astra_mcp.types import FrozenModel, canonical_json
 
 __all__ = ["ProposedChains", "Walking", "chain_item", "random_walk", "random_walks", "share_of"]
@@ -143,9 +141,7 @@ class Walking:
     async def run(self, item: Item[ProposedChains]) -> Made[FoundChain] | Rejected:
         """Walk on the graph of one server."""
         proposed = item.value
-        server = server_of(
-            self.documents, ServerItem(name=proposed.server, version=proposed.version)
-        )
+        server = document_of(self.documents, proposed.server, proposed.version)
         graph = transition_graph((tool.name for tool in server.tools), proposed.chains)
         chance = generator(self.seed, "walk", server.name)
         walks = random_walks(
