@@ -25,7 +25,7 @@ __all__ = [
 
 def tool(name: str, *required: str, description: str = "", **properties: Any) -> ToolSpec:
     """A tool whose arguments are texts, but for those that are said otherwise."""
-    declared = {**{name: {"type": "string"} for name in required}, **properties}
+    declared: dict[str, Any] = {**{name: {"type": "string"} for name in required}, **properties}
     schema: JsonObject = {"type": "object", "properties": declared, "required": [*required]}
     return ToolSpec(name=name, description=description or f"Does {name}.", input_schema=schema)
 

@@ -120,12 +120,14 @@ async def test_a_score_that_is_no_whole_number_of_the_scale_is_none(wrong: Any) 
 
 async def test_a_vote_that_fails_or_leaves_a_score_out_never_becomes_a_score() -> None:
     with pytest.raises(ModelError):
-        await scored(lambda _, sample: BEST if sample else FAILURE, votes=2)
+        await scored(failing_first, votes=2)
     with pytest.raises(ValidationError, match="tool_necessity"):
         await scored({name: value for name, value in BEST.items() if name != "tool_necessity"})
 
 
-FAILURE = ModelError("no answer", ModelFault.TIMEOUT)
+def failing_first(_: str, sample: int) -> Any:
+    """The first vote fails."""
+    return BEST if sample else ModelError("no answer", ModelFault.TIMEOUT)
 
 
 async def test_the_judge_sees_the_calls_that_were_meant_and_the_task_as_data() -> None:
@@ -172,15 +174,11 @@ class Late:
         self.chance = random.Random(seed)  # noqa: S311 - reproducible
         self.inner = ScriptedAsks(
             server_tasks=self.tasks,
-            diversity=lambda user, _: {
-                "query": f"Some time soon I could do with {self.what(user)}"
-            },
-            complexity=lambda user, _: {
-                "query": f"Not before noon and below fifty: {self.what(user)}"
-            },
-            persona=lambda user, _: {"query": f"my gran wants {self.what(user)} lol ok thanks"},
+            diversity=self.saying("Some time soon I could do with {}"),
+            complexity=self.saying("Not before noon and below fifty: {}"),
+            persona=self.saying("my gran wants {} lol ok thanks"),
             intent={"reason": "same", "keeps_intent": True},
-            score=lambda user, _: {**BEST, "tool_necessity": 3 if "Basel" in user else 5},
+            score=self.score,
         )
 
     def tasks(self, user: str, _: int) -> Any:
@@ -189,9 +187,17 @@ class Late:
         subjects = SUBJECTS[number % 4], SUBJECTS[(number + 1) % 4]
         return {"tasks": [{"query": f"Please find {s}.", "tools": ["look"]} for s in subjects]}
 
-    def what(self, user: str) -> str:
-        """What a request is about."""
-        return next(s for s in SUBJECTS if s in user)
+    def saying(self, words: str) -> Any:
+        """A variation in words of its own, about what the request is about."""
+
+        def say(user: str, _: int) -> Any:
+            return {"query": words.format(next(s for s in SUBJECTS if s in user))}
+
+        return say
+
+    def score(self, user: str, _: int) -> Any:
+        """The best, but for trains to Basel."""
+        return {**BEST, "tool_necessity": 3 if "Basel" in user else 5}
 
     async def ask(self, prompt: Any, answer: Any, *, sample: int = 0) -> Any:
         """Answer late."""
@@ -263,10 +269,9 @@ async def test_near_duplicates_are_found_across_servers_and_languages() -> None:
 async def test_what_is_kept_is_named_by_its_content_and_says_who_made_it() -> None:
     store = FakeTaskStore()
     one = draft(scores=TaskScores.model_validate(BEST))
-    for _ in range(2):
-        made = await Storing(store, "r", documents(), writer="w", judge="j").run(
-            Item(id="ferries/1", value=one)
-        )
+    stage = Storing(store, "r", documents(), writer="w", judge="j")
+    made = await stage.run(Item(id="ferries/1", value=one))
+    await stage.run(Item(id="ferries/1", value=one))
     assert isinstance(made, Made)
     [(run, task), (_, again)] = store.saved
     assert task == again == made.outputs[0].value

@@ -121,8 +121,8 @@ async def test_the_language_that_is_asked_for_comes_before_the_servers() -> None
 
 
 def test_a_server_too_large_for_a_prompt_shows_what_matters_first_and_names_the_rest() -> None:
-    big = {"filler": {"type": "string", "enum": ["x" * 5000]}}
-    huge = server("huge", *[tool(f"do_{n}", "a", **big) for n in range(60)])
+    filler = {"type": "string", "enum": ["x" * 5000]}
+    huge = server("huge", *[tool(f"do_{n}", "a", filler=filler) for n in range(60)])
     [shown] = shown_documents([huge], first=[("huge", "do_59"), ("huge", "do_58")])
     assert isinstance(shown, dict)
     tools: Any = shown["tools"]

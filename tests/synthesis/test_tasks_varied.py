@@ -28,7 +28,10 @@ def writer(**more: Any) -> ScriptedAsks:
     """A model that writes a query for each axis and sample."""
 
     def say(axis: str) -> Any:
-        return lambda _, sample: {"query": f"{axis} {sample}: {OTHER}"}
+        def vary(_: str, sample: int) -> Any:
+            return {"query": f"{axis} {sample}: {OTHER}"}
+
+        return vary
 
     return ScriptedAsks(
         **{axis: say(axis) for axis in ("diversity", "complexity", "persona")}, **more
