@@ -8,7 +8,7 @@ ahead, and no further, that those that wait never take all places.
 import re
 from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
+from heapq import nsmallest
 from math import ceil
 
 import anyio
@@ -28,11 +28,12 @@ class NearDuplicates:
     def __init__(self) -> None:
         self._tokens: list[tuple[str, frozenset[str]]] = []
         self._places: dict[str, list[int]] = {}
+        """Where each token stands."""
 
     def find(self, question: str) -> str | None:
         """The id of the first that is alike; None where there is none."""
         tokens = frozenset(tokenize(question))
-        places = {place for token in _prefix(tokens) for place in self._places.get(token, ())}
+        places = {place for token in self._rarest(tokens) for place in self._places.get(token, ())}
         for place in sorted(places):
             id, other = self._tokens[place]
             if len(tokens & other) >= _ALIKE * len(tokens | other):
@@ -42,15 +43,14 @@ class NearDuplicates:
     def add(self, id: str, question: str) -> None:
         """Take one in."""
         tokens = frozenset(tokenize(question))
-        for token in _prefix(tokens):
+        for token in tokens:
             self._places.setdefault(token, []).append(len(self._tokens))
         self._tokens.append((id, tokens))
 
-
-def _prefix(tokens: frozenset[str]) -> Sequence[str]:
-    """So many tokens, in one order of all, that two sets that are alike share one of them."""
-    ordered = sorted(tokens, key=lambda token: sha256(token.encode()).digest())
-    return ordered[: len(ordered) - ceil(_ALIKE * len(ordered)) + 1]
+    def _rarest(self, tokens: frozenset[str]) -> Sequence[str]:
+        """So many tokens that whatever is alike has one of them, and such that few others have."""
+        num = len(tokens) - ceil(_ALIKE * len(tokens)) + 1
+        return nsmallest(num, tokens, key=lambda token: len(self._places.get(token, ())))
 
 
 @dataclass(slots=True)
