@@ -280,6 +280,8 @@ NUMBER, DAY = {"type": "integer"}, {"type": "string", "format": "date"}
     [
         ("state", {"enum": ["open", "in_progress"]}, "Show those in progress.", True),
         ("state", {"enum": ["open", "in_progress"]}, "Show all.", False),
+        ("region", {"enum": ["NA", "ME"]}, "Tell me of NA players.", True),
+        ("region", {"enum": ["ME", "to"]}, "Tell me what to do.", False),
         ("nights", NUMBER, "I stay for 3 nights.", True),
         ("nights", NUMBER, "I stay for a while, with 3 others and their dogs at the sea.", False),
         ("title", TEXT, 'Call the page titled "Spring".', True),
