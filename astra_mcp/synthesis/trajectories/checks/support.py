@@ -19,7 +19,8 @@ from astra_mcp.synthesis.trajectories.checks.arguments import (
     required_arguments,
 )
 from astra_mcp.synthesis.trajectories.checks.results import HeldFields, ResultFields, words_of
-from astra_mcp.types import ToolSpec
+from astra_mcp.synthesis.trajectories.checks.shown_chain import tools_of
+from astra_mcp.synthesis.trajectories.server import Documents
 
 __all__ = ["Support", "Weighed", "weigh"]
 
@@ -76,18 +77,18 @@ class Weighed:
         return self.support is None and self.fault is None
 
 
-def weigh(
-    chain: Chain, tools: Sequence[ToolSpec], query: str, fields: ResultFields
-) -> list[Weighed]:
+def weigh(chain: Chain, documents: Documents, query: str, fields: ResultFields) -> list[Weighed]:
     """Weigh each required argument of a chain, in the order of its steps.
 
     Args:
         chain: Its joins count as they are.
-        tools: The one of each step.
+        documents: Have its tools.
         query: What the user asks.
         fields: Says what results hold.
     """
-    held = [fields.held(step.server, tool) for step, tool in zip(chain.steps, tools, strict=True)]
+    tools = tools_of(chain, documents)
+    servers = [documents[step.server] for step in chain.steps]
+    held = [fields.held(server, tool) for server, tool in zip(servers, tools, strict=True)]
     required = [a for step, tool in enumerate(tools) for a in required_arguments(step, tool)]
     return [_weighed(argument, chain, held, query) for argument in required]
 
