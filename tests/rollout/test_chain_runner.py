@@ -138,11 +138,30 @@ async def test_a_gateway_that_is_not_there_is_named() -> None:
             await GatewayChainRunner(client, "r").open(["first"], seed=0)
 
 
+class SlowServer(InMemoryServer):
+    """It is prepared when a test lets it be."""
+
+    def __init__(self) -> None:
+        super().__init__("slow", count)
+        self.began, self.may_end, self.is_ready = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def prepare(self) -> None:
+        """Wait."""
+        self.began.set()
+        await self.may_end.wait()
+        self.is_ready.set()
+
+
 @pytest.mark.claim("P63")
 async def test_who_is_cancelled_while_an_episode_opens_leaves_none_behind(tmp_path: Path) -> None:
-    async with opened(tmp_path) as (gateway, runner):
-        with anyio.CancelScope() as scope:
-            scope.cancel()
-            await runner.open(["first"], seed=0)
-        assert scope.cancelled_caught
+    slow = SlowServer()
+    async with open_test_gateway(InMemoryCatalog(slow), tmp_path) as gateway:
+        runner = GatewayChainRunner(gateway.control, "r1")
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: runner.open(["slow"], seed=0))
+            await slow.began.wait()
+            group.cancel_scope.cancel()
+            slow.may_end.set()
+        await slow.is_ready.wait()
         assert await still_open(gateway) == []
+        assert len([*tmp_path.glob("**/*.jsonl")]) == 1  # there was one, with its record

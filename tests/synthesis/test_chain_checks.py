@@ -11,6 +11,7 @@ from chain_servers import (
     chain_task,
     found_chain,
     join,
+    result_of,
     server,
     tool,
 )
@@ -24,7 +25,7 @@ from astra_mcp.synthesis.trajectories.checks.back_translation import BackTransla
 from astra_mcp.synthesis.trajectories.checks.coherence import Coherence
 from astra_mcp.synthesis.trajectories.checks.dependency import Dependency
 from astra_mcp.synthesis.trajectories.checks.query import named_tool
-from astra_mcp.synthesis.trajectories.checks.results import plain_name
+from astra_mcp.synthesis.trajectories.checks.results import SchemaFields, plain_name
 from astra_mcp.synthesis.trajectories.checks.writing import Writing
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskOrigin
@@ -280,6 +281,8 @@ NUMBER, DAY = {"type": "integer"}, {"type": "string", "format": "date"}
     [
         ("state", {"enum": ["open", "in_progress"]}, "Show those in progress.", True),
         ("state", {"enum": ["open", "in_progress"]}, "Show all.", False),
+        ("region", {"enum": ["NA", "ME"]}, "Tell me of NA players.", True),
+        ("region", {"enum": ["ME", "to"]}, "Tell me what to do.", False),
         ("nights", NUMBER, "I stay for 3 nights.", True),
         ("nights", NUMBER, "I stay for a while, with 3 others and their dogs at the sea.", False),
         ("title", TEXT, 'Call the page titled "Spring".', True),
@@ -479,6 +482,39 @@ def test_nothing_is_decided_by_no_votes_or_no_models() -> None:
 )
 def test_one_name_is_written_in_one_way(name: str, plain: str) -> None:
     assert plain_name(name) == plain
+
+
+ROWS = {"type": "array", "items": result_of(id=TEXT)}
+SHARED = {**result_of(a={"$ref": "#/$defs/b"}), "$defs": {"b": result_of(uuid=TEXT)}}
+RESULTS: list[tuple[dict[str, Any] | None, set[str], bool]] = [
+    (result_of(total=TEXT), {"total"}, True),
+    (result_of(id=TEXT), {"id", "order_id"}, True),
+    (result_of(rows=ROWS), {"row", "id", "row_id"}, True),
+    (result_of(data={"type": "object"}), {"data"}, False),
+    ({**result_of(total=TEXT), "additionalProperties": True}, {"total"}, False),
+    (SHARED, {"a", "uuid", "a_uuid"}, True),
+    ({"anyOf": [result_of(a=TEXT), result_of(b=TEXT)]}, {"a", "b"}, True),
+    ({"type": "string"}, set(), False),
+    (None, set(), False),
+]
+
+
+@pytest.mark.parametrize(("schema", "names", "is_whole"), RESULTS)
+def test_an_output_schema_says_what_a_result_holds(
+    schema: dict[str, Any] | None, names: set[str], is_whole: bool
+) -> None:
+    listing = tool("list_orders").model_copy(update={"output_schema": schema})
+    held = SchemaFields().held(ORDERS, listing)
+    assert (held.names, held.is_whole) == (names, is_whole)
+
+
+def test_a_schema_that_goes_round_in_itself_has_an_end() -> None:
+    again = {"anyOf": [{"$ref": "#/$defs/a"}] * 30, "properties": {"x": {"$ref": "#/$defs/a"}}}
+    listing = tool("list").model_copy(
+        update={"output_schema": {"$ref": "#/$defs/a", "$defs": {"a": again}}}
+    )
+    held = SchemaFields().held(ORDERS, listing)
+    assert (held.names, held.is_whole) == ({"x"}, False)
 
 
 def test_a_changed_setting_makes_another_version() -> None:

@@ -188,6 +188,23 @@ async def test_the_parts_of_a_day_are_told_by_the_day(name: str, value: int) -> 
     assert await invented(value, name=name, query="On 9 June 2031.") != []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "is_fine"),
+    [
+        ("message", "On my way home", True),
+        ("message", "On my way to gate B22X1", False),
+        ("title", "Bergen", False),
+        ("sql", "SELECT name FROM guests WHERE nights = 3", True),
+        ("query", "select name from guests where nights = 4", False),
+        ("query", "cosy huts nearby", False),
+    ],
+)
+async def test_a_text_of_the_assistants_own_holds_no_made_up_value(
+    name: str, value: str, is_fine: bool
+) -> None:
+    assert (await invented(value, name=name) == []) is is_fine
+
+
 async def test_an_earlier_result_tells_its_values() -> None:
     assert await invented("A-77421", '{"orders": [{"id": "A-77421", "total": 12.5}]}') == []
     assert await invented(12.5, '{"orders": [{"id": "A-77421", "total": 12.5}]}') == []

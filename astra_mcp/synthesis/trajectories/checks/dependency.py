@@ -19,10 +19,9 @@ from astra_mcp.synthesis.trajectories.checks.shown_chain import (
     servers_of,
     shown_servers,
     shown_steps,
-    tools_of,
 )
 from astra_mcp.synthesis.trajectories.checks.support import weigh
-from astra_mcp.synthesis.trajectories.server import Documents
+from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents
 from astra_mcp.synthesis.trajectories.task import TaskDraft
 from astra_mcp.types import JsonValue
 
@@ -68,22 +67,27 @@ class Dependency:
     async def run(self, item: Item[TaskDraft]) -> Made[TaskDraft] | Rejected:
         """Check one."""
         chain = chain_of(item.value)
-        tools = tools_of(chain, self.documents)
-        weighed = weigh(chain, tools, item.value.query, self.fields)
+        servers = servers_of(chain, item.value.versions, self.documents)
+        weighed = weigh(chain, self.documents, item.value.query, self.fields)
         for each in weighed:
             if each.fault is not None:
                 return Rejected(each.fault.reason, each.fault.detail)
         undecided = [each.argument for each in weighed if each.is_open]
-        refused = await self._refused(item.value, chain, undecided) if undecided else []
+        refused = (
+            await self._refused(item.value.query, chain, servers, undecided) if undecided else []
+        )
         if refused:
             return Rejected("unsupported_argument", "; ".join(refused))
         return Made.of(item)
 
     async def _refused(
-        self, draft: TaskDraft, chain: Chain, arguments: Sequence[Argument]
+        self,
+        query: str,
+        chain: Chain,
+        servers: tuple[DocumentedServer, ...],
+        arguments: Sequence[Argument],
     ) -> list[str]:
         """Have open arguments judged; the words are on those that nothing supports."""
-        servers = servers_of(chain, draft.versions, self.documents)
         shown: list[JsonValue] = [
             {"id": a.id, "step": a.step + 1, "tool": a.tool.name, "argument": a.name}
             for a in arguments
@@ -94,7 +98,7 @@ class Dependency:
             _Verdicts,
             servers=shown_servers(chain, servers),
             chain=shown_steps(chain),
-            query=draft.query,
+            query=query,
             arguments=shown,
         )
         verdicts: dict[str, _Verdict] = {}

@@ -1,12 +1,14 @@
 """What the result of a tool holds, as far as its documents say."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
+from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.types import ToolSpec
+from astra_mcp.values import nouns
 from astra_mcp.values.guesses import resolve
+from astra_mcp.values.nouns import singular
 
 __all__ = [
     "HeldFields",
@@ -18,9 +20,8 @@ __all__ = [
     "words_of",
 ]
 
-_WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 _MAX_DEPTH: Final = 8
-_MAX_FIELDS: Final = 2000
+_MAX_PARTS: Final = 2000
 _IDS: Final = frozenset({"id", "uuid", "guid"})
 
 
@@ -42,7 +43,7 @@ class ResultFields(Protocol):
         """Of its rules: verdicts that follow from them are decided anew where they change."""
         ...
 
-    def held(self, server: str, tool: ToolSpec) -> HeldFields:
+    def held(self, server: DocumentedServer, tool: ToolSpec) -> HeldFields:
         """What the results of a server's tool hold."""
         ...
 
@@ -53,7 +54,7 @@ class SchemaFields:
 
     version: str = "schema-1"
 
-    def held(self, server: str, tool: ToolSpec) -> HeldFields:
+    def held(self, server: DocumentedServer, tool: ToolSpec) -> HeldFields:
         """What the schema of the tool's output declares; nothing is known of a tool without one."""
         del server
         if tool.output_schema is None:
@@ -70,8 +71,7 @@ class SchemaFields:
 
 def words_of(name: str) -> list[str]:
     """Split the name of an argument, a field or a tool into its words, small and in the singular."""
-    found = _WORD.findall(name.replace("IDs", "Ids"))
-    return [_singular(word.casefold()) for word in found]
+    return [singular(word) for word in nouns.words_of(name)]
 
 
 def plain_name(name: str) -> str:
@@ -90,25 +90,19 @@ def listed(schema: Mapping[str, Any], word: str) -> tuple[object, ...]:
     return tuple(cast("list[object]", found)) if isinstance(found, list) else ()
 
 
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > len("series"):
-        return f"{word[:-3]}y"
-    is_plural = word.endswith("s") and not word.endswith(("ss", "us", "is"))
-    return word[:-1] if is_plural and len(word) > 2 else word
-
-
 class _Reading:
     """One pass over a schema of results."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
-        self._num_fields = 0
+        self._num_parts = 0
         self.is_open = False
         """True where it takes objects whose members it does not name."""
 
     def fields(self, schema: object, *, owner: str, depth: int) -> Iterator[tuple[str, str]]:
         """The names of all properties, each with the plain name of what holds it."""
-        if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._num_fields > _MAX_FIELDS:
+        self._num_parts += 1
+        if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._num_parts > _MAX_PARTS:
             self.is_open = True
             return
         known = resolve(cast("dict[str, Any]", schema), self._root)
@@ -118,7 +112,6 @@ class _Reading:
         if not properties and not branches and known.get("type") in ("object", None):
             self.is_open = True
         for name, inner in properties.items():
-            self._num_fields += 1
             yield name, owner
             yield from self.fields(inner, owner=plain_name(name), depth=depth + 1)
         for inner in (*branches, *([known["items"]] if "items" in known else ())):

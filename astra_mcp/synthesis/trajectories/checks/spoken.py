@@ -15,7 +15,9 @@ Claim = Sequence[frozenset[str]]
 """A value is told where, of each group, one member stands in what is known."""
 
 _PROSE: Final = 8
-"""Words from which on a text is the assistant's own."""
+"""Words from which on a text is the assistant's own wherever it stands."""
+_WRITTEN: Final = 3
+"""The same of an argument that is for such a text."""
 _MAX_AMOUNT: Final = 10_000
 _MAX_DIGITS: Final = 9
 _LINKING_WORDS = (
@@ -54,11 +56,16 @@ _LATIN: Final = re.compile(r"[A-Za-z]")
 _NO_LATIN: Final = re.compile(rf"[{CJK}\u0370-\u0fff]")
 
 
-def claims_of(value: str | float) -> Iterator[Claim]:
-    """The ways in which a value may be told; one that holds is enough."""
+def claims_of(value: str | float, *, is_written: bool = False) -> Iterator[Claim]:
+    """The ways in which a value may be told; one that holds is enough.
+
+    Args:
+        value: Of an argument.
+        is_written: The argument is for a text of the assistant's own, such as a message or a program.
+    """
     yield [frozenset(spellings(value))]
     if isinstance(value, str):
-        yield from _claims_of_text(value.strip())
+        yield from _claims_of_text(value.strip(), _WRITTEN if is_written else _PROSE)
     else:
         yield from _timestamp_claims(value)
 
@@ -86,18 +93,19 @@ def is_in_another_script(text: str, source: str) -> bool:
     )
 
 
-def _claims_of_text(text: str) -> Iterator[Claim]:
+def _claims_of_text(text: str, own: int) -> Iterator[Claim]:
     yield from _day_claims(text)
     bare = re.sub(r"^https?://(?:www\.)?|/$", "", text)
     if bare != text:
         yield [frozenset({bare})]
     if is_code(text):
         return
-    tokens = [token for token in tokenize(text) if token not in _LINKING]
+    tokens = tokenize(text)
     num_words = sum(0.5 if re.match(f"[{CJK}]", token) else 1 for token in tokens)
-    if num_words >= _PROSE:
-        tokens = [token for token in tokens if re.search(r"[\d@_/]", token)]
-    yield [frozenset(_forms(token)) for token in tokens]
+    told = [token for token in tokens if token not in _LINKING]
+    if num_words >= own:
+        told = [token for token in tokens if re.search(r"[\d@_/]", token)]
+    yield [frozenset(_forms(token)) for token in told]
 
 
 def _forms(token: str) -> Iterator[str]:

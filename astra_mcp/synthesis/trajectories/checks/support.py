@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from astra_mcp.answers import match_answers, tokenize
+from astra_mcp.answers import contains_answer, tokenize
 from astra_mcp.synthesis.texts import Fault
 from astra_mcp.synthesis.trajectories.chain import Chain
 from astra_mcp.synthesis.trajectories.checks.arguments import (
@@ -19,7 +19,8 @@ from astra_mcp.synthesis.trajectories.checks.arguments import (
     required_arguments,
 )
 from astra_mcp.synthesis.trajectories.checks.results import HeldFields, ResultFields, words_of
-from astra_mcp.types import ToolSpec
+from astra_mcp.synthesis.trajectories.checks.shown_chain import tools_of
+from astra_mcp.synthesis.trajectories.server import Documents
 
 __all__ = ["Support", "Weighed", "weigh"]
 
@@ -76,18 +77,18 @@ class Weighed:
         return self.support is None and self.fault is None
 
 
-def weigh(
-    chain: Chain, tools: Sequence[ToolSpec], query: str, fields: ResultFields
-) -> list[Weighed]:
+def weigh(chain: Chain, documents: Documents, query: str, fields: ResultFields) -> list[Weighed]:
     """Weigh each required argument of a chain, in the order of its steps.
 
     Args:
         chain: Its joins count as they are.
-        tools: The one of each step.
+        documents: Have its tools.
         query: What the user asks.
         fields: Says what results hold.
     """
-    held = [fields.held(step.server, tool) for step, tool in zip(chain.steps, tools, strict=True)]
+    tools = tools_of(chain, documents)
+    servers = [documents[step.server] for step in chain.steps]
+    held = [fields.held(server, tool) for server, tool in zip(servers, tools, strict=True)]
     required = [a for step, tool in enumerate(tools) for a in required_arguments(step, tool)]
     return [_weighed(argument, chain, held, query) for argument in required]
 
@@ -133,8 +134,7 @@ def _is_told(argument: Argument, query: str) -> bool:
     """Tell whether the query clearly gives a value: a member, one of the form, or one beside the name."""
     options = [str(option) for option in argument.options]
     if options:
-        spoken = [text for o in options for text in (o, o.replace("_", " "))]
-        return len(match_answers(query, spoken).found) > 0
+        return any(_is_said(option, query) for option in options)
     words = words_of(argument.name)
     named = argument.schema.get("format") or _FORMS_OF_WORDS.get(words[-1] if words else "")
     form = _FORMS.get(str(named))
@@ -143,6 +143,13 @@ def _is_told(argument: Argument, query: str) -> bool:
     if named in ("date", "date-time"):
         return any(_DAY.fullmatch(token) for token in tokenize(query))
     return any(_value_beside(argument, place) for place in _places(words, query))
+
+
+def _is_said(option: str, query: str) -> bool:
+    """Tell whether a query says a member; a short one is a word of its own unless it has its very letters."""
+    if len(option) > _MIN_WORD:
+        return any(contains_answer(query, text) for text in (option, option.replace("_", " ")))
+    return option != option.lower() and re.search(rf"\b{re.escape(option)}\b", query) is not None
 
 
 def _places(words: Sequence[str], query: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 A value is told by the query, by an earlier result, or by the schema (defaults, members, examples). It may be
 written otherwise: days and times, numbers in words, multiples by a unit, words in another form and order. A
-text of many words is the assistant's own, but for the numbers, codes and addresses in it.
+text of many words, and a program, is the assistant's own, but for the numbers, codes and addresses in it.
 """
 
 import re
@@ -30,6 +30,14 @@ _MAX_DEPTH: Final = 8
 _SMALL: Final = 100
 _LIMIT_WORDS = "limit page size per count num top first offset skip result row item k n"
 _LIMITS: Final = frozenset(_LIMIT_WORDS.split())
+_WRITTEN_WORDS = """
+    body code command comment content description expression formula message note pattern prompt reason regex
+    script sql subject summary thought title
+"""
+_WRITTEN: Final = frozenset(_WRITTEN_WORDS.split())
+"""Arguments for texts of the assistant's own."""
+_SQL: Final = re.compile(r"\s*(?:select|insert|update|delete|create|with)\s", re.IGNORECASE)
+_MAX_PARTS: Final = 2000
 _PARTS: Final = frozenset({"year", "month", "day"})
 _QUOTED: Final = re.compile("[\"'`]([^\"'`]{1,40})[\"'`]")
 _EXAMPLE: Final = re.compile(r"\b(?:e\.?g|i\.?e|examples?|such as|like)\b", re.IGNORECASE)
@@ -126,7 +134,8 @@ def _leaves(name: str, value: JsonValue) -> Iterator[tuple[str, str | int | floa
 
 
 def _claims(value: _Value, query: str, sources: Mapping[str, Sequence[str]]) -> Iterator[Claim]:
-    yield from claims_of(value.value)
+    is_written = not _WRITTEN.isdisjoint(words_of(value.name)) or _SQL.match(str(value.value))
+    yield from claims_of(value.value, is_written=bool(is_written))
     yield [frozenset(multiples(value.value, query))]
     text = value.value
     # Whether a name is that of another script is not checked: only that its source is told, and no number.
@@ -141,7 +150,9 @@ def _named(schema: Mapping[str, Any], argument: str) -> frozenset[str]:
     root = dict(schema)
     waiting: list[tuple[object, int]] = [(object_of(root.get("properties")).get(argument), 0)]
     named: set[str] = set()
-    while waiting:
+    for _ in range(_MAX_PARTS):
+        if not waiting:
+            break
         part, depth = waiting.pop()
         found = resolve(object_of(part), root)
         if not found or depth > _MAX_DEPTH:
