@@ -86,9 +86,7 @@ class Episode:
         self._shown = Shown(routes, opened.servers)
         self._turns = turns
         law = opened.failures
-        self._plan = (
-            FailurePlan(law, opened.seed, emulated=opened.emulators) if law.rate else None
-        )
+        self._plan = FailurePlan(law, opened.seed, emulated=opened.emulators) if law.rate else None
         self._answers = KnownAnswers(job=opened.job, shown_before=partial(read_results, file.path))
         self._execution = Execution(
             turns=turns,
