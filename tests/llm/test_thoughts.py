@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from astra_mcp.llm.thoughts import split_thoughts
 
 
-@pytest.mark.claim("P70")
+@pytest.mark.claim("P73")
 @pytest.mark.parametrize(
     ("text", "content", "thoughts"),
     [
