@@ -1,9 +1,12 @@
 """Qwen-Agent's loop and our own, at one scripted endpoint: the same calls, the same trajectories."""
 
 import importlib.util
+import json
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -12,17 +15,28 @@ from astra_mcp.errors import ModelError
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import metered
-from astra_mcp.trajectory import AssistantMessage, StopReason, ToolMessage, UserMessage
+from astra_mcp.trajectory import (
+    AssistantMessage,
+    StopReason,
+    ToolMessage,
+    Trajectory,
+    UserMessage,
+)
 from astra_mcp.types import JsonValue, ToolResult
+from gateway.api.wire import SourceEnvironment
 from training.rollout.agent import Agent
 from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.episode import TIME_IS_OVER, LiveEpisode
 from training.rollout.limits import LimitReachedError, PlayLimits
+from training.rollout.plan import Rollout
+from training.rollout.run import run_rollout
+from training.rollout.settings import RolloutSettings
 from training.rollout.users.user import Spoken, UserStop
 
 from completions_server import CompletionsServer, Entry, asks, refuses, says
 from in_memory_tools import CITY, InMemoryTools, spec
 from qwen_agent_runs import install_qwen_agent
+from small_gateway import NAME, open_small_gateway
 
 pytestmark = [
     pytest.mark.foreign,
@@ -114,6 +128,35 @@ async def test_both_loops_make_the_same_calls_and_leave_the_same_messages(
     assert foreign[:4] == own[:4]
     assert foreign[4] == own[4]
     assert foreign[5] == own[5] == len(script)
+
+
+async def test_trajectories_of_both_differ_in_the_agent_s_name_alone(
+    completions: CompletionsServer, tmp_path: Path
+) -> None:
+    look, fly = ("a", "look", "{}"), ("b", "fly", "{")
+    source = SourceEnvironment(kind="environment", name=NAME)
+    rollouts = [Rollout(source=source, version="v1", root_seed=7, index=n) for n in range(3)]
+    told: list[list[dict[str, Any]]] = []
+    async with open_small_gateway(tmp_path / "home") as gateway, agents(completions) as both:
+        for agent in both:
+            lines: list[dict[str, Any]] = []
+            for rollout in rollouts:
+                completions.script.extend([asks(look, fly), asks(look), says("300 tons.")])
+                played = await run_rollout(
+                    gateway.client, agent, rollout, limits=RolloutSettings().limits
+                )
+                line = {**played.as_line()}
+                assert Trajectory.from_line(line) == played
+                lines.append(
+                    {k: v for k, v in line.items() if k not in ("episode_id", "created_at")}
+                )
+            told.append(lines)
+
+    own, foreign = told
+    assert {line.pop("agent") for line in own} == {'{"name":"model","model":"scripted"}'}
+    assert {line.pop("agent") for line in foreign} == {'{"name":"qwen-agent","model":"scripted"}'}
+    assert own == foreign
+    assert json.loads(own[0]["reward"])["recall"] == 1.0
 
 
 class TwoTurnUser:
