@@ -56,6 +56,8 @@ class Role(StrEnum):
     """Plays episodes."""
     EMULATOR = "emulator"
     """Answers calls of tools that are known by their documents alone."""
+    USER = "user"
+    """Speaks to the agent in episodes of several turns."""
     EMBEDDING = "embedding"
     """Turns texts into vectors."""
 
@@ -193,6 +195,7 @@ class ModelsSettings(FrozenModel):
     judge: ModelConfig = ModelConfig()
     agent: ModelConfig = ModelConfig()
     emulator: ModelConfig = ModelConfig()
+    user: ModelConfig = ModelConfig()
     embedding: EmbeddingConfig = EmbeddingConfig()
 
     def of_role(self, role: Role) -> ModelConfig:

@@ -13,15 +13,13 @@ from pydantic import BaseModel, RootModel, ValidationError
 
 from astra_mcp.errors import ModelFault, fault_words
 from astra_mcp.llm.chat import ChatReply
+from astra_mcp.llm.thoughts import THOUGHT_BEGINS, THOUGHT_ENDS
 from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
 __all__ = ["AnswerForm", "UnreadableAnswerError", "answer_form", "read_answer"]
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
-_THOUGHT = r"think|thinking|thought|reasoning"
-_THOUGHT_BEGINS = re.compile(rf"<(?:{_THOUGHT})>|\[THINK\]", re.IGNORECASE)
-_THOUGHT_ENDS = re.compile(rf"</(?:{_THOUGHT})>|\[/THINK\]", re.IGNORECASE)
 _MARKS = re.compile(r'\\.|["{}\[\]]|\.\.\.', re.DOTALL)
 """What decides where an object ends, and three dots in the place of something left out."""
 _MAX_DEPTH = 100
@@ -94,9 +92,9 @@ def read_answer(reply: ChatReply, answer: type[AnswerT]) -> AnswerT:
 
 def _without_thoughts(text: str) -> str:
     """Leave what follows the last thought that ends, and stands before one that does not."""
-    ends = list(_THOUGHT_ENDS.finditer(text))
+    ends = list(THOUGHT_ENDS.finditer(text))
     rest = text[ends[-1].end() :] if ends else text
-    begins = _THOUGHT_BEGINS.search(rest)
+    begins = THOUGHT_BEGINS.search(rest)
     return (rest[: begins.start()] if begins else rest).strip()
 
 

@@ -134,10 +134,14 @@ _meters: ContextVar[tuple[Meter, ...]] = ContextVar("meters", default=())
 
 
 @contextmanager
-def metered() -> Generator[Meter]:
-    """Count the calls of models made in the block and in the tasks that it starts; blocks may nest."""
+def metered(*, alone: bool = False) -> Generator[Meter]:
+    """Count the calls of models made in the block and in the tasks that it starts; blocks may nest.
+
+    Args:
+        alone: The blocks around it do not count them: they are somebody else's.
+    """
     meter = Meter()
-    token = _meters.set((*_meters.get(), meter))
+    token = _meters.set((meter,) if alone else (*_meters.get(), meter))
     try:
         yield meter
     finally:

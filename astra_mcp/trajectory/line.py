@@ -16,7 +16,7 @@ from astra_mcp.types import JsonObject
 
 __all__ = ["PLAIN_MEMBERS", "SCHEMA_VERSION", "closed_line", "instant_text", "opened_line"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 PLAIN_MEMBERS = ("created_at", "status", "stop")
 """Beside the version, which is an integer: texts that are no JSON text, never null or empty."""
 _VERSION = "schema_version"
@@ -60,7 +60,9 @@ def _json_text(value: object) -> str:
 
 def _value_of(name: str, text: object) -> Any:
     if not isinstance(text, str):
-        raise ValueError(f"{name}: must be JSON text in a string, as all members of version 3 are")  # noqa: TRY004
+        raise ValueError(
+            f"{name}: must be JSON text in a string, as all members are since version 3"
+        )
     try:
         return parse_strict(text)
     except RecursionError:
@@ -69,6 +71,6 @@ def _value_of(name: str, text: object) -> Any:
         raise ValueError(f"{name}: is no JSON text: {error}") from None
 
 
-_STEPS: Mapping[int, Step] = {1: lambda old: old, 2: closed_line}
-"""From each older version to the next. What version 2 added may be missing; before version 3, no member was
-JSON text."""
+_STEPS: Mapping[int, Step] = {1: lambda old: old, 2: closed_line, 3: lambda old: old}
+"""From each older version to the next. What versions 2 and 4 added may be missing; before version 3, no
+member was JSON text."""

@@ -48,6 +48,8 @@ __all__ = [
     "Trajectory",
     "TrajectoryFailure",
     "TrajectoryWriter",
+    "UserEnd",
+    "UserInfo",
     "UserMessage",
     "Versions",
     "read_trajectories",
@@ -82,7 +84,7 @@ class SystemMessage(FrozenModel):
 
 
 class UserMessage(FrozenModel):
-    """The user's request."""
+    """What the user says: the request, and what follows it where the user goes on speaking."""
 
     role: Literal["user"] = "user"
     content: str
@@ -141,6 +143,14 @@ class StopReason(StrEnum):
     """It used up its turns."""
     LENGTH = "length"
     """Its last message was cut at the model's token limit."""
+    TIME = "time"
+    """The episode's time was over; a call that was under way then is answered by a word of that."""
+    TOKENS = "tokens"
+    """Its model wrote more than the episode allows, or read more for one turn."""
+    INVALID_CALLS = "invalid_calls"
+    """So many calls in a row could reach no tool: by unknown names, or arguments that are no object."""
+    USER_TURNS = "user_turns"
+    """It answered, and the user, who would have gone on, has used up the turns."""
     ENDED = "ended"
     """The episode ended first."""
     FAILURE = "failure"
@@ -156,6 +166,8 @@ class RolloutBoundary(StrEnum):
     """At the model's endpoint."""
     AGENT = "agent"
     """The agent cannot play this episode, such as an oracle without gold."""
+    USER = "user"
+    """At the model that speaks as the user."""
 
 
 class TrajectoryFailure(FrozenModel):
@@ -169,7 +181,7 @@ class AgentInfo(FrozenModel):
     """Who played."""
 
     name: str
-    """``oracle``, ``noop``, ``random``, ``probe`` or ``model``."""
+    """That of a built-in agent, ``model``, ``qwen-agent``, or what a class of one's own says."""
     model: str | None = None
     """The model's name at its endpoint."""
 
@@ -198,6 +210,34 @@ class ModelUsage(FrozenModel):
     """Of those of the prompts, what the endpoint had in a cache."""
     cost: float | None
     """In the currency of the configured prices; None where they are not known."""
+
+
+class UserEnd(StrEnum):
+    """How a user who goes on speaking came to an end."""
+
+    DONE = "done"
+    """By the user's own rule: there is nothing more to say."""
+    LIMIT = "limit"
+    """The user would have gone on, and had no turn left."""
+
+
+class UserInfo(FrozenModel):
+    """Who spoke to the agent, where that was more than the one message of the source."""
+
+    name: str
+    """``simulated``, or the name that a user of one's own has."""
+    model: str | None = None
+    """The model that spoke, by its name at its endpoint."""
+    persona: str | None = None
+    """How the user speaks, in words."""
+    turns: int = Field(ge=0)
+    """Messages of the user."""
+    end: UserEnd | None
+    """None where something else ended the episode first."""
+    reason: str | None = None
+    """Why there was nothing more to say, in the user's words."""
+    usage: ModelUsage | None = None
+    """What the user's model took; none of it counts in the agent's."""
 
 
 class Versions(FrozenModel):
@@ -235,6 +275,8 @@ class Trajectory(FrozenModel):
     """What was asked for with every episode of the run, as JSON text of an object."""
     usage: ModelUsage | None = None
     """What the model took; None for an agent without one."""
+    user: UserInfo | None = None
+    """Who went on speaking to the agent; None where the source's prompt was all. Since version 4."""
     tools: tuple[JsonObject, ...]
     """OpenAI function documents, as the agent was shown them."""
     tools_hash: str | None
@@ -291,6 +333,7 @@ class Trajectory(FrozenModel):
         if has_failed and self.reward is not None:
             raise ValueError("a failed trajectory has no reward")
         _check_messages(self.messages, is_complete=not has_failed)
+        _check_user(self.user, self.messages, self.stop)
         answered = [m.tool_call_id for m in self.messages if isinstance(m, ToolMessage)]
         if answered != [note.tool_call_id for note in self.calls]:
             msg = "calls must annotate the tool messages, one for one and in their order"
@@ -328,6 +371,17 @@ def _check_messages(messages: Sequence[Message], *, is_complete: bool) -> None:
             waiting = {call.id for call in message.tool_calls}
     if waiting and is_complete:
         raise ValueError(f"the tool call {min(waiting)!r} is not answered")
+
+
+def _check_user(user: UserInfo | None, messages: Sequence[Message], stop: StopReason) -> None:
+    """Check that what is said of the user is what the messages show."""
+    if stop is StopReason.USER_TURNS and (user is None or user.end is not UserEnd.LIMIT):
+        raise ValueError("stop user_turns says that the user came to the limit, and user does not")
+    if user is None:
+        return
+    told = sum(isinstance(message, UserMessage) for message in messages)
+    if user.turns != told:
+        raise ValueError(f"user.turns is {user.turns}, and there are {told} messages of the user")
 
 
 class TrajectoryWriter:

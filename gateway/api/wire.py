@@ -6,6 +6,7 @@ Shared by the control plane, its client and the record. Words alone; knows neith
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from math import isfinite
 from typing import Annotated, Literal, Self
 
@@ -38,6 +39,7 @@ __all__ = [
     "EpisodeRecord",
     "EpisodeRequest",
     "EpisodeState",
+    "FailingCalls",
     "FailureLaw",
     "FailureRequest",
     "LeftOutDistractor",
@@ -67,11 +69,26 @@ class DistractorRequest(FrozenModel):
     """So many from each band of likeness at most; not used at random, where it is 5 to 9 tools in all."""
 
 
+class FailingCalls(StrEnum):
+    """Which calls of an episode have a share in its failures."""
+
+    ALL = "all"
+    """Those of every tool alike, so that how a tool fails does not tell what it is."""
+    EMULATED_CALLS = "emulated_calls"
+    """Those of emulated servers alone. Source: ASTRA sec. 2.1.4."""
+
+
+def _is_all(value: object) -> bool:
+    return value == FailingCalls.ALL
+
+
 class FailureRequest(FrozenModel):
     """Which failures to inject."""
 
     rate: float = Field(ge=0, le=1, allow_inf_nan=False)
-    """The share of calls that fail."""
+    """The share of calls that fail, among those of the scope."""
+    scope: FailingCalls = Field(default=FailingCalls.ALL, exclude_if=_is_all)
+    """Which calls may fail; written out where it is not the usual one, which older gateways do not know."""
     kinds: dict[str, float] | None = None
     """Weight of each kind, of whatever sum; a kind that is not named never happens. None: the usual ones."""
     delay: bool = False
@@ -94,10 +111,12 @@ class FailureRequest(FrozenModel):
 
 
 class FailureLaw(FrozenModel):
-    """By which law the calls of an episode fail: the same for all its tools."""
+    """By which law the calls of an episode fail: the same for all tools of its scope."""
 
     rate: float
-    """The share of calls that fail."""
+    """The share of calls that fail, among those of the scope."""
+    scope: FailingCalls = FailingCalls.ALL
+    """Which calls may fail; what does not say so was written before there was another scope."""
     kinds: Mapping[str, float]
     """The share that each kind has in the failures, 1 in sum; a kind that it does not name never happens, and
     one that only another version knows counts nothing."""

@@ -85,7 +85,8 @@ class Episode:
         self._opened_at = opened.at.timestamp()
         self._shown = Shown(routes, opened.servers)
         self._turns = turns
-        self._plan = FailurePlan(opened.failures, opened.seed) if opened.failures.rate else None
+        law = opened.failures
+        self._plan = FailurePlan(law, opened.seed, emulated=opened.emulators) if law.rate else None
         self._answers = KnownAnswers(job=opened.job, shown_before=partial(read_results, file.path))
         self._execution = Execution(
             turns=turns,

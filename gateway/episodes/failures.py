@@ -1,11 +1,12 @@
 """Failures on purpose: which calls of an episode fail, how, and what the agent reads then.
 
-A tool fails whatever it is, gold or distractor: the law is one for the whole episode, and no text tells
-which tool failed. Whether a call fails follows from the episode's seed, the call itself and how often it was
-made before, not from what else runs. Knows calls and chances; knows neither servers nor records.
+A tool fails whatever it is, gold or distractor: the law is one for the whole episode, or for all its
+emulated servers, and no text tells which tool failed. Whether a call fails follows from the episode's seed,
+the call itself and how often it was made before, not from what else runs. Knows calls and chances; knows
+neither servers nor records.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
@@ -17,7 +18,13 @@ from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.seeds import derive_seed
 from astra_mcp.types import JsonValue, canonical_json
 from gateway.api.settings import DEFAULT_RATE, FailureScope
-from gateway.api.wire import NO_FAILURES, USUAL_KINDS, FailureLaw, FailureRequest
+from gateway.api.wire import (
+    NO_FAILURES,
+    USUAL_KINDS,
+    FailingCalls,
+    FailureLaw,
+    FailureRequest,
+)
 
 __all__ = [
     "FailureDefaults",
@@ -111,7 +118,7 @@ class FailureDefaults:
         weights = USUAL_KINDS if asked.kinds is None else asked.kinds
         total = sum(weights.values())
         kinds: dict[str, float] = {kind: weights.get(kind, 0.0) / total for kind in LOOKS}
-        return FailureLaw(rate=asked.rate, kinds=kinds, delay=asked.delay)
+        return FailureLaw(rate=asked.rate, scope=asked.scope, kinds=kinds, delay=asked.delay)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +147,20 @@ class FailurePlan:
         law: FailureLaw,
         seed: int,
         *,
+        emulated: Collection[str] = (),
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
-        """Begin with the first call of an episode."""
+        """Begin with the first call of an episode.
+
+        Args:
+            law: Decides.
+            seed: Of the episode.
+            emulated: Names of the servers whose answers are made up, which a scope of the law may ask for.
+            sleep: Lets the time of a failure pass.
+        """
         self._law = law
+        self._spares_others = law.scope is FailingCalls.EMULATED_CALLS
+        self._emulated = frozenset(emulated)
         self._root = derive_seed(seed, "failures").to_bytes(8, "big")
         self._sleep = sleep
         self._made: dict[bytes, int] = {}
@@ -155,6 +172,8 @@ class FailurePlan:
         self, server: str, tool: str, arguments: Mapping[str, JsonValue]
     ) -> InjectedFailure | None:
         """Count a call of a tool by its own name, and tell how it fails; None where it goes to its server."""
+        if self._spares_others and server not in self._emulated:
+            return None
         call = sha256(canonical_json([server, tool, dict(arguments)])).digest()[:_DIGEST_BYTES]
         made = self._made.get(call, 0)
         self._made[call] = made + 1

@@ -15,7 +15,12 @@ from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError, UnknownNameError
 from gateway.api.client import GatewayClient, RefusedError
 from gateway.api.seams import EnvironmentDetails, EnvironmentInfo, QuestionInfo
-from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment
+from gateway.api.wire import (
+    DistractorRequest,
+    FailingCalls,
+    FailureRequest,
+    SourceEnvironment,
+)
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -101,11 +106,20 @@ def test_gold_calls_are_asked_for_without_failures_whatever_the_gateway_would_do
 
 def test_all_that_is_asked_for_is_passed_on() -> None:
     written = " timeout = 0.5, unreachable=2 "
-    asked = ask_difficulty(mode="banded", k=5, rate=0.5, kinds=written, delay=True, is_gold=False)
+    asked = ask_difficulty(
+        mode="banded",
+        k=5,
+        rate=0.5,
+        kinds=written,
+        delay=True,
+        is_gold=False,
+        scope="emulated_calls",
+    )
 
     assert asked.distractors == DistractorRequest(mode="banded", k=5)
     kinds = {"timeout": 0.5, "unreachable": 2.0}
-    assert asked.failures == FailureRequest(rate=0.5, kinds=kinds, delay=True)
+    scope = FailingCalls.EMULATED_CALLS
+    assert asked.failures == FailureRequest(rate=0.5, kinds=kinds, delay=True, scope=scope)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_inspect_reads_every_kind_of_trajectory_and_the_same_rows_give_the_same_
     rewards = [row.reward.reward for row in ROWS if row.reward]
     assert log["mean"] == pytest.approx(sum(rewards) / len(rewards))
     for row in ROWS:
-        facts = row.model_dump(mode="json", exclude={"messages", "tools"}) | {"schema_version": 3}
+        facts = row.model_dump(mode="json", exclude={"messages", "tools"}) | {"schema_version": 4}
         check(row, by_episode[json.dumps(facts, sort_keys=True)])
 
 

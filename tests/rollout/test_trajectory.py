@@ -189,6 +189,33 @@ def test_a_line_of_the_second_version_is_read_as_one_of_this_one(messages: list[
     assert Trajectory.from_line(line_of_version_2(whole)) == whole
 
 
+def test_a_line_of_the_third_version_has_no_user_and_is_read_as_one_of_this_one() -> None:
+    whole = build([USER, calls("a"), answer("a")])
+    old = {**whole.as_line(), "schema_version": 3}
+    del old["user"]
+
+    assert Trajectory.from_line(old) == whole
+    assert OBEYS.is_valid(whole.as_line())
+    assert not OBEYS.is_valid(old)
+
+
+@pytest.mark.parametrize(
+    ("user", "stop", "fault"),
+    [
+        ({"turns": 2, "end": "done"}, "answer", "user.turns is 2, and there are 1"),
+        ({"turns": 1, "end": "done"}, "user_turns", "came to the limit"),
+        (None, "user_turns", "came to the limit"),
+    ],
+)
+def test_what_is_said_of_the_user_is_what_the_messages_show(
+    user: dict[str, Any] | None, stop: str, fault: str
+) -> None:
+    told = user and {"name": "simulated", **user}
+
+    with pytest.raises(ValidationError, match=fault):
+        build([USER, AssistantMessage(content="Done.")], user=told, stop=stop)
+
+
 def test_a_line_of_the_first_version_is_read_as_one_of_this_one(tmp_path: Path) -> None:
     whole = build([USER, calls("a"), answer("a")])
     old: dict[str, Any] = {**line_of_version_2(whole), "schema_version": 1}
@@ -216,7 +243,7 @@ def test_a_file_that_version_2_wrote_is_read_and_written_again_as_this_one(tmp_p
     with TrajectoryWriter(tmp_path / "t.jsonl") as writer:
         for row in rows:
             writer.write(row)
-    assert '"schema_version":3' in (tmp_path / "t.jsonl").read_text("utf-8")
+    assert '"schema_version":4' in (tmp_path / "t.jsonl").read_text("utf-8")
     assert list(read_trajectories(tmp_path / "t.jsonl")) == rows
 
 
@@ -356,15 +383,15 @@ def changed(**members: Any) -> str:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ('{"schema_version": 3', "line 2: .*cut off"),
+        ('{"schema_version": 4', "line 2: .*cut off"),
         ("\n", "line 2: "),
         ("[]\n", "line 2: must be a JSON object"),
         ("{}\n", "line 2: schema_version is missing"),
         ("[" * 100_000 + "\n", "line 2: nests too deeply"),
         ('{"schema_version": 3, "schema_version": 3}\n', "'schema_version' stands twice"),
-        (changed(schema_version=4), "line 2: .*newer than 3: update astra-mcp"),
-        (changed(schema_version=0), "line 2: schema_version 0 is none of 1 to 3"),
-        (changed(schema_version="3"), "line 2: schema_version '3' is none of 1 to 3"),
+        (changed(schema_version=5), "line 2: .*newer than 4: update astra-mcp"),
+        (changed(schema_version=0), "line 2: schema_version 0 is none of 1 to 4"),
+        (changed(schema_version="4"), "line 2: schema_version '4' is none of 1 to 4"),
         (changed(colour='"red"'), "line 2: colour: "),
         (changed(messages=[]), "line 2: messages: must be JSON text"),
         (changed(messages="[{"), "line 2: messages: is no JSON text"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from astra_mcp.types import JsonValue, ToolResult, ToolSpec
 from training.rollout.episode import LiveEpisode
+from training.rollout.users.user import User
 
 Function = Callable[[Mapping[str, JsonValue]], Awaitable[ToolResult]]
 
@@ -44,10 +45,17 @@ class InMemoryTools:
             return await self.functions[name](arguments)
         return ToolResult.from_value(dict(arguments))
 
-    def open_episode(self, *tools: ToolSpec, seed: int = 0, prompt: str = "Go.") -> LiveEpisode:
+    def open_episode(
+        self, *tools: ToolSpec, seed: int = 0, prompt: str = "Go.", user: User | None = None
+    ) -> LiveEpisode:
         """Open an episode over these tools."""
         return LiveEpisode(
-            environment="in-memory", seed=seed, prompt=prompt, tools=tools, caller=self
+            environment="in-memory",
+            seed=seed,
+            prompt=prompt,
+            tools=tools,
+            caller=self,
+            user=user,
         )
 
 

@@ -83,14 +83,32 @@ class EpisodeView(Protocol):
     ) -> tuple[Answered, ...]:
         """Make one or several calls at once; they take effect in the order given.
 
+        Thoughts that stand in the content, between tags such as ``<think>``, are put to the reasoning.
+
         Raises:
             EpisodeEndedError: The episode takes no more calls.
+            LimitReachedError: The agent has to stop; every further turn raises it too.
             TransportError: The gateway cannot be reached.
         """
         ...
 
     def answer(self, content: str | None, *, reasoning: str | None = None) -> None:
-        """End with words and no call."""
+        """Say something to the user, and call nothing. Thoughts in the content are put to the reasoning.
+
+        Raises:
+            LimitReachedError: The agent has to stop, and was told so before.
+        """
+        ...
+
+    async def hear(self) -> str | None:
+        """Hear what the user says to an answer; it is the last message then. None: nothing more comes.
+
+        An agent that does not ask plays one turn of the user, and cannot play an episode with several.
+
+        Raises:
+            LimitReachedError: The agent, or the user, has no turn left.
+            UserError: The user failed.
+        """
         ...
 
 
@@ -109,6 +127,8 @@ class Agent(Protocol):
             AgentError: The agent cannot play this episode.
             ModelError: The agent's model failed.
             EpisodeEndedError: The episode ended first.
+            LimitReachedError: A limit of the episode is reached.
             TransportError: The gateway cannot be reached.
+            UserError: The user failed.
         """
         ...

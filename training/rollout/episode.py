@@ -1,32 +1,42 @@
 """The live episode: runs an agent's calls over MCP and keeps the conversation.
 
 Calls of one turn run at the same time and carry their place (``seq``), so the gateway takes them in one
-order whatever the network does.
+order whatever the network does. What the agent says is put down without its thoughts, which stand apart; what
+the user says comes from elsewhere.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol, cast
 
+import anyio
 import orjson
 
 from astra_mcp.call_record import CallFacts, CallRecord
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError
+from astra_mcp.llm.thoughts import split_thoughts
+from astra_mcp.llm.usage import Meter
 from astra_mcp.trajectory import (
     AssistantMessage,
     CallNote,
     FunctionCall,
     Message,
+    StopReason,
     SystemMessage,
     ToolCall,
     ToolMessage,
+    UserInfo,
     UserMessage,
 )
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec, json_fault
 from gateway.api.client import CallRefusedError
 from training.rollout.agent import Answered, CallRequest
+from training.rollout.limits import NO_LIMITS, Allowance, LimitReachedError, PlayLimits
+from training.rollout.users.dialogue import Dialogue
+from training.rollout.users.user import User
 
 __all__ = ["MAX_ARGUMENT_BYTES", "MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]
 
@@ -36,6 +46,8 @@ MAX_NAME_LENGTH = 256
 """Characters of a tool's name that are sent, as many as the gateway records; names travel in a header."""
 MAX_PARALLEL_CALLS = 16
 """Calls of one turn that are under way at once; the others of the turn wait."""
+TIME_IS_OVER = "No answer: the time of the episode was over."
+"""In the place of the result of a call that was under way then."""
 _INVALID_PARAMS = -32602
 
 
@@ -68,7 +80,20 @@ class LiveEpisode:
         tools: tuple[ToolSpec, ...],
         caller: ToolCaller,
         system_prompt: str | None = None,
+        user: User | None = None,
     ) -> None:
+        """Begin the conversation.
+
+        Args:
+            environment: Name, where it is one.
+            question: Id of its further question.
+            seed: Of the agent.
+            prompt: The user's request, which a user who speaks does not repeat: see :meth:`begin`.
+            tools: In the order in which they are shown.
+            caller: Calls them.
+            system_prompt: First message.
+            user: Says the request, and goes on speaking after each answer.
+        """
         self.environment = environment
         self.question = question
         self.seed = seed
@@ -78,8 +103,11 @@ class LiveEpisode:
         self._messages: list[Message] = []
         if system_prompt:
             self._messages.append(SystemMessage(content=system_prompt))
-        if prompt:
+        if prompt and user is None:
             self._messages.append(UserMessage(content=prompt))
+        self._dialogue = Dialogue(user) if user is not None else None
+        self._allowance = Allowance()
+        self._reached: LimitReachedError | None = None
         self._notes: list[CallNote] = []
         self._used_ids: set[str] = set()
         self._call_numbers = count()
@@ -105,9 +133,87 @@ class LiveEpisode:
             for note in self._notes
         ]
 
+    @property
+    def user(self) -> UserInfo | None:
+        """What is known of the user; None where the prompt is all that one says."""
+        return self._dialogue.info(self._messages) if self._dialogue is not None else None
+
+    @property
+    def reached(self) -> StopReason | None:
+        """The limit that the agent reached."""
+        return self._reached and self._reached.stop
+
+    @contextmanager
+    def bounded(
+        self, limits: PlayLimits = NO_LIMITS, meter: Meter | None = None
+    ) -> Generator[None]:
+        """Bound what is played in the block, which ends where time is over; a turn under way then is whole.
+
+        Args:
+            limits: Of the episode.
+            meter: Counts what the agent's model takes.
+        """
+        self._allowance = Allowance(limits, meter)
+        with self._allowance.running():
+            yield
+            return
+        self._reached = LimitReachedError(StopReason.TIME, "the time of the episode is over")
+
+    async def begin(self) -> None:
+        """Let a user who speaks say the request.
+
+        Raises:
+            UserError: The user says nothing.
+        """
+        if self._dialogue is not None:
+            self._messages.append(UserMessage(content=await self._dialogue.begin()))
+
+    async def hear(self) -> str | None:
+        """Hear what the user says to an answer; None where nothing more comes.
+
+        Raises:
+            LimitReachedError: The agent, or the user, has no turn left.
+            UserError: The user failed.
+        """
+        if self._dialogue is None:
+            return None
+        with self._stopping():
+            self._allowance.check()
+            said = await self._dialogue.next(self._messages, self._allowance.check_user_turns)
+        if said is not None:
+            self._messages.append(UserMessage(content=said))
+        return said
+
+    @contextmanager
+    def _stopping(self) -> Generator[None]:
+        """Take no further turn once a limit is reached."""
+        if self._reached is not None:
+            raise self._reached
+        try:
+            yield
+        except LimitReachedError as error:
+            self._reached = error
+            raise
+
     def answer(self, content: str | None, *, reasoning: str | None = None) -> None:
-        """End with words and no call."""
-        self._messages.append(AssistantMessage(content=content, reasoning_content=reasoning))
+        """Say something to the user, and call nothing.
+
+        Raises:
+            LimitReachedError: The agent was told to stop before.
+        """
+        with self._stopping():
+            self._say(content, reasoning)
+            self._allowance.count_turn()
+
+    def _say(
+        self, content: str | None, reasoning: str | None, calls: tuple[ToolCall, ...] = ()
+    ) -> None:
+        said = split_thoughts(content, reasoning)
+        self._messages.append(
+            AssistantMessage(
+                content=said.content, reasoning_content=said.thoughts, tool_calls=calls
+            )
+        )
 
     async def take_turn(
         self,
@@ -120,27 +226,30 @@ class LiveEpisode:
 
         Raises:
             EpisodeEndedError: The episode takes no more calls; the turn is on the record.
+            LimitReachedError: It was the last turn, and is on the record; or it is one too many, and is not.
             TransportError: The gateway cannot be reached or refuses a call for no fault of the agent; the
                 turn stays unanswered.
+            UntoldTokensError: A limit of tokens cannot be kept.
         """
-        prepared = [self._prepare(call) for call in calls]
-        self._messages.append(
-            AssistantMessage(
-                content=content,
-                reasoning_content=reasoning,
-                tool_calls=tuple(call.message for call in prepared),
-            )
-        )
-        outcomes = await map_concurrently(self._run, prepared, limit=MAX_PARALLEL_CALLS)
-        for call, outcome in zip(prepared, outcomes, strict=True):
-            name, result = call.message.id, outcome.result
-            is_error = result is None or result.is_error
-            self._messages.append(ToolMessage(tool_call_id=name, content=outcome.text))
-            self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
-        ended = next((o.ended for o in outcomes if o.ended is not None), None)
-        if ended is not None:
-            raise ended
+        with self._stopping():
+            prepared = [self._prepare(call) for call in calls]
+            self._say(content, reasoning, tuple(call.message for call in prepared))
+            with self._allowance.unhurried():
+                outcomes = await map_concurrently(self._run, prepared, limit=MAX_PARALLEL_CALLS)
+            for call, outcome in zip(prepared, outcomes, strict=True):
+                self._put_down(call, outcome)
+            ended = next((o.ended for o in outcomes if o.ended is not None), None)
+            if ended is not None:
+                raise ended
+            self._allowance.count_turn([outcome.is_invalid for outcome in outcomes])
+            self._allowance.check()
         return tuple(Answered(text=o.text, result=o.result) for o in outcomes)
+
+    def _put_down(self, call: "_Prepared", outcome: "_Outcome") -> None:
+        name, result = call.message.id, outcome.result
+        is_error = result is None or result.is_error
+        self._messages.append(ToolMessage(tool_call_id=name, content=outcome.text))
+        self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
 
     def _prepare(self, call: CallRequest) -> "_Prepared":
         parsed = _parse_arguments(call.arguments)
@@ -156,18 +265,22 @@ class LiveEpisode:
 
     async def _run(self, call: "_Prepared") -> "_Outcome":
         name = call.message.function.name[:MAX_NAME_LENGTH]
+        result: ToolResult | None = None
         try:
-            result = await self._caller.call(
-                name, call.arguments, call_id=f"call_{call.seq}", seq=call.seq, fault=call.fault
-            )
+            with anyio.CancelScope(deadline=self._allowance.deadline):
+                result = await self._caller.call(
+                    name, call.arguments, call_id=f"call_{call.seq}", seq=call.seq, fault=call.fault
+                )
         except CallRefusedError as error:
             # A listed tool is refused for the call's id or place alone: no mistake of the agent.
             if error.code != _INVALID_PARAMS or name in self._listed:
                 raise
-            return _Outcome(text=error.message)
+            return _Outcome(text=error.message, is_invalid=True)
         except EpisodeEndedError as error:
             return _Outcome(text=str(error), ended=error)
-        return _Outcome(text=result_text(result), result=result)
+        if result is None:
+            return _Outcome(text=TIME_IS_OVER)
+        return _Outcome(text=result_text(result), result=result, is_invalid=call.fault is not None)
 
     def _name_call(self, call: CallRequest) -> str:
         """Keep the agent's id, changed where it was used before, so that ids are unique."""
@@ -192,6 +305,8 @@ class _Outcome:
     text: str
     result: ToolResult | None = None
     ended: EpisodeEndedError | None = None
+    is_invalid: bool = False
+    """It could reach no tool, by a fault of the agent."""
 
 
 def _parse_arguments(text: str) -> JsonObject | str:

@@ -10,11 +10,13 @@ from gateway.api.wire import (
     FailureRequest,
     SourceEnvironment,
     SourceServers,
+    SourceTask,
 )
+from training.rollout.users.user import Goal
 
 __all__ = ["Rollout", "Source", "plan_rollouts"]
 
-Source = SourceEnvironment | SourceServers
+Source = SourceEnvironment | SourceTask | SourceServers
 """What episodes are opened of."""
 
 
@@ -35,6 +37,8 @@ class Rollout:
     failures: FailureRequest | None = None
     system_prompt: str | None = None
     """Standing instructions before the question; the gateway does not hear of them."""
+    goal: Goal | None = None
+    """What a user who speaks wants, where more of it is known than the source's prompt."""
     options: str | None = None
     """What was asked for with every episode of the run, as JSON text of an object, for the record."""
     labels: dict[str, str] = field(default_factory=dict[str, str])
@@ -121,4 +125,6 @@ def _names_of(source: Source) -> tuple[str, ...]:
     """Name a source for its seeds; two sources never have the same names."""
     if isinstance(source, SourceEnvironment):
         return (source.name,) if source.question is None else (source.name, source.question)
+    if isinstance(source, SourceTask):
+        return ("task", source.id, "")
     return ("servers", *source.names, source.prompt or "")

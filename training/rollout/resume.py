@@ -77,9 +77,21 @@ def _key_of(rollout: Rollout) -> _Key:
     return canonical_json(source), rollout.index, rollout.sample
 
 
+def _player(agent: AgentInfo) -> str:
+    """Name an agent; the one behind a chat model by the model alone."""
+    if agent.model is None:
+        return agent.name
+    return agent.model if agent.name == "model" else f"{agent.name} with {agent.model}"
+
+
 def _named(row: Trajectory) -> str:
     names = row.source.get("names")
-    what = row.environment or (", ".join(map(str, names)) if isinstance(names, list) else "?")
+    task = row.source.get("id")
+    what = (
+        row.environment
+        or (", ".join(map(str, names)) if isinstance(names, list) else None)
+        or (f"task {task}" if task else "?")
+    )
     question = f", question {row.question}" if row.question else ""
     return f"episode {row.seeds.index}, sample {row.sample or 0} of {what}{question}"
 
@@ -87,7 +99,7 @@ def _named(row: Trajectory) -> str:
 def _differences(row: Trajectory, rollout: Rollout, agent: AgentInfo) -> list[str]:
     """Say in words what a row was played under, and what the plan asks for."""
     pairs: list[tuple[str, JsonValue, JsonValue]] = [
-        ("the agent", row.agent.model or row.agent.name, agent.model or agent.name),
+        ("the agent", _player(row.agent), _player(agent)),
         ("--seed", row.seeds.root, rollout.root_seed),
     ]
     if _key_of(rollout) == (canonical_json(row.source), row.seeds.index, row.sample or 0):

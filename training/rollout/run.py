@@ -15,7 +15,7 @@ from astra_mcp import __version__
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError, ModelError, TransportError
-from astra_mcp.llm.usage import Usage, metered
+from astra_mcp.llm.usage import Meter, Usage, metered
 from astra_mcp.trajectory import (
     RolloutBoundary,
     Seeds,
@@ -32,11 +32,13 @@ from gateway.api.client import (
     GatewayClient,
     RefusedError,
 )
-from gateway.api.wire import EpisodeCreated, EpisodeRecord, EpisodeState
+from gateway.api.wire import EpisodeCreated, EpisodeRecord, EpisodeState, SourceEnvironment
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
+from training.rollout.limits import NO_LIMITS, LimitReachedError, PlayLimits, UntoldTokensError
 from training.rollout.model_usage import told
 from training.rollout.plan import Rollout
+from training.rollout.users.user import Goal, UserError, Users
 
 __all__ = ["run_rollout", "run_rollouts"]
 
@@ -55,6 +57,8 @@ async def run_rollouts(
     *,
     concurrency: int,
     on_finished: Callable[[int, Trajectory, Usage], None],
+    limits: PlayLimits = NO_LIMITS,
+    users: Users | None = None,
     close_seconds: float = CLOSE_SECONDS,
 ) -> None:
     """Play every episode, at most ``concurrency`` at once; a group is opened and closed together.
@@ -66,11 +70,14 @@ async def run_rollouts(
         concurrency: Open episodes at once.
         on_finished: Takes each trajectory with its place in ``rollouts`` and what its model cost, as soon
             as its group is finished.
+        limits: Of each episode.
+        users: Speak to the agent, in the place of the prompts of the sources, which are their goals.
         close_seconds: How long a cancelled run waits for its episodes to close.
 
     Raises:
         RefusedError: The gateway does not take what the rollouts ask for (422), whichever is played.
     """
+    table = _Table(gateway, agent, limits, users)
     groups: dict[str, list[tuple[int, Rollout]]] = {}
     for place, rollout in enumerate(rollouts):
         groups.setdefault(rollout.group, []).append((place, rollout))
@@ -81,32 +88,70 @@ async def run_rollouts(
         def keep(member: int, trajectory: Trajectory, usage: Usage) -> None:
             on_finished(group[member][0], trajectory, usage)
 
-        await _play_group(gateway, agent, members, keep, close_seconds=close_seconds)
+        await _play_group(table, members, keep, close_seconds=close_seconds)
 
     largest = max(map(len, groups.values()), default=1)
     await map_concurrently(play, groups.values(), limit=max(1, concurrency // largest))
 
 
-async def run_rollout(gateway: GatewayClient, agent: Agent, rollout: Rollout) -> Trajectory:
-    """Play one episode from its creation to its end."""
+async def run_rollout(
+    gateway: GatewayClient,
+    agent: Agent,
+    rollout: Rollout,
+    *,
+    limits: PlayLimits = NO_LIMITS,
+    users: Users | None = None,
+) -> Trajectory:
+    """Play one episode from its creation to its end; see :func:`run_rollouts`."""
     finished: list[Trajectory] = []
 
     def keep(_index: int, trajectory: Trajectory, _usage: Usage) -> None:
         finished.append(trajectory)
 
-    await run_rollouts(gateway, agent, [rollout], concurrency=1, on_finished=keep)
+    await run_rollouts(
+        gateway, agent, [rollout], concurrency=1, on_finished=keep, limits=limits, users=users
+    )
     return finished[0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Who plays, where, and by which rules."""
+
+    gateway: GatewayClient
+    agent: Agent
+    limits: PlayLimits
+    users: Users | None
+
+    def seat(self, rollout: Rollout, created: EpisodeCreated) -> LiveEpisode:
+        """Make what the agent sees of an episode that was opened."""
+        user = None
+        if self.users is not None:
+            goal = rollout.goal or Goal(request=created.prompt or "")
+            if isinstance(rollout.source, SourceEnvironment):
+                goal = goal.model_copy(update={"may_change": False})
+            user = self.users.meet(goal, seed=rollout.agent_seed)
+        return LiveEpisode(
+            environment=rollout.environment,
+            question=rollout.question,
+            seed=rollout.agent_seed,
+            prompt=created.prompt,
+            system_prompt=rollout.system_prompt,
+            tools=created.tools,
+            caller=EpisodeClient(created.mcp_url, self.gateway.http),
+            user=user,
+        )
+
+
 async def _play_group(
-    gateway: GatewayClient,
-    agent: Agent,
+    table: _Table,
     members: Sequence[Rollout],
     keep: Callable[[int, Trajectory, Usage], None],
     *,
     close_seconds: float,
 ) -> None:
     """Play the episodes of a group at once; what was played to its end is kept also where it is cancelled."""
+    gateway, agent = table.gateway, table.agent
     began = datetime.now(UTC)
     try:
         created = await _open(gateway, members)
@@ -117,12 +162,12 @@ async def _play_group(
         for place, rollout in enumerate(members):
             keep(place, _build(agent, rollout, began, played), Usage())
         return
-    episodes = [_live(gateway, *each) for each in zip(members, created, strict=True)]
+    episodes = [table.seat(*each) for each in zip(members, created, strict=True)]
     ends: dict[int, _Played] = {}
 
     async def play(place: int) -> None:
         with metered() as meter:
-            stop, failure = await _play(agent, episodes[place])
+            stop, failure = await _play(agent, episodes[place], table.limits, meter)
         ends[place] = _Played(stop, failure, meter.usage, created[place], episodes[place])
 
     def finish(records: Sequence[EpisodeRecord | TrajectoryFailure]) -> None:
@@ -148,18 +193,6 @@ async def _open(gateway: GatewayClient, members: Sequence[Rollout]) -> list[Epis
     return await gateway.create_episodes([rollout.request for rollout in members])
 
 
-def _live(gateway: GatewayClient, rollout: Rollout, created: EpisodeCreated) -> LiveEpisode:
-    return LiveEpisode(
-        environment=rollout.environment,
-        question=rollout.question,
-        seed=rollout.agent_seed,
-        prompt=created.prompt,
-        system_prompt=rollout.system_prompt,
-        tools=created.tools,
-        caller=EpisodeClient(created.mcp_url, gateway.http),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Played:
     stop: StopReason
@@ -180,17 +213,44 @@ class _Played:
         return self.known.state if self.known else None
 
 
-async def _play(agent: Agent, episode: LiveEpisode) -> tuple[StopReason, TrajectoryFailure | None]:
+async def _play(
+    agent: Agent, episode: LiveEpisode, limits: PlayLimits, meter: Meter
+) -> tuple[StopReason, TrajectoryFailure | None]:
     """Let the agent play; the one place where what stops it becomes data."""
+    stop = StopReason.TIME
     try:
-        return await agent.play(episode), None
+        with episode.bounded(limits, meter):
+            await episode.begin()
+            stop = await agent.play(episode)
     except EpisodeEndedError:
         return StopReason.ENDED, None
-    except (ModelError, AgentError) as error:
-        boundary = RolloutBoundary.MODEL if isinstance(error, ModelError) else RolloutBoundary.AGENT
-        return StopReason.FAILURE, TrajectoryFailure(boundary=boundary, message=str(error))
+    except LimitReachedError as error:
+        return error.stop, None
+    except (ModelError, UntoldTokensError, AgentError, UserError) as error:
+        return StopReason.FAILURE, TrajectoryFailure(boundary=_side(error), message=str(error))
     except TransportError as error:
         return StopReason.FAILURE, _transport_failure(error)
+    if episode.reached is None and stop is StopReason.ANSWER and _waits(episode):
+        message = f"the agent {agent.info.name!r} does not hear the user: it ended with an answer"
+        failure = TrajectoryFailure(boundary=RolloutBoundary.AGENT, message=message)
+        return StopReason.FAILURE, failure
+    return episode.reached or stop, None
+
+
+def _waits(episode: LiveEpisode) -> bool:
+    """True where a user had no chance to say more."""
+    return episode.user is not None and episode.user.end is None
+
+
+def _side(error: Exception) -> RolloutBoundary:
+    """Say at whom of those around the gateway something failed."""
+    match error:
+        case UserError():
+            return RolloutBoundary.USER
+        case AgentError():
+            return RolloutBoundary.AGENT
+        case _:
+            return RolloutBoundary.MODEL
 
 
 async def _close(
@@ -260,6 +320,7 @@ def _build(agent: Agent, rollout: Rollout, began: datetime, played: _Played) -> 
         sample=rollout.sample,
         options=rollout.options,
         usage=told(played.usage) if agent.info.model is not None else None,
+        user=episode.user if episode else None,
         tools=tuple(tool.as_openai() for tool in created.tools) if created else (),
         tools_hash=created.tools_hash if created else None,
         messages=episode.messages if episode else (),

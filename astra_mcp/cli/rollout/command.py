@@ -1,9 +1,10 @@
 """``astra-mcp rollout``: let an agent play episodes through the gateway, and keep the trajectories."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -13,7 +14,15 @@ import typer
 from astra_mcp.addresses import run_until_stopped
 from astra_mcp.cli.completing import BUILT_IN_AGENTS, GOLD_AGENT
 from astra_mcp.cli.rollout import options as rollout_options
-from astra_mcp.cli.rollout.agents import KEY_RULE, SHARED_KEY, model_config, open_agent
+from astra_mcp.cli.rollout.agents import (
+    KEY_RULE,
+    QWEN_AGENT,
+    SHARED_KEY,
+    model_config,
+    model_of,
+    open_agent,
+)
+from astra_mcp.cli.rollout.bounds import Bounds, ask_bounds, open_users
 from astra_mcp.cli.rollout.difficulty import Difficulty, ask_difficulty, naming_options
 from astra_mcp.cli.rollout.episode_sources import (
     AskedSources,
@@ -21,6 +30,7 @@ from astra_mcp.cli.rollout.episode_sources import (
     find_sources,
     read_system_prompt,
 )
+from astra_mcp.cli.rollout.own_agents import find_own_agent, names_own_agent
 from astra_mcp.cli.rollout.report import RolloutReport
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
@@ -29,11 +39,10 @@ from astra_mcp.report.console import ExitCode, report_errors, run_async, say
 from astra_mcp.report.shown import TimeRemainingColumn, Words
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
-from astra_mcp.trajectory import Trajectory, TrajectoryWriter
+from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryWriter
 from astra_mcp.types import JsonObject, canonical_json
 from gateway.api.client import GatewayClient
 from gateway.api.settings import public_url_fault
-from training.rollout.agent import Agent
 from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.resume import find_kept
 from training.rollout.run import run_rollouts
@@ -53,6 +62,7 @@ class _Options:
     num_samples: int
     seed: int
     difficulty: Difficulty
+    bounds: Bounds
     system_prompt: str | None
     concurrency: int
     out: Path | None
@@ -80,6 +90,14 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     failure_rate: rollout_options.FailureRate = None,
     failure_kinds: rollout_options.FailureKinds = None,
     failure_delay: rollout_options.FailureDelay = False,
+    failure_scope: rollout_options.FailureScopeOption = None,
+    max_turns: rollout_options.MaxTurns = None,
+    max_seconds: rollout_options.MaxSeconds = None,
+    max_completion_tokens: rollout_options.MaxCompletionTokens = None,
+    max_prompt_tokens: rollout_options.MaxPromptTokens = None,
+    max_invalid_calls: rollout_options.MaxInvalidCalls = None,
+    user: rollout_options.UserName = None,
+    max_user_turns: rollout_options.MaxUserTurns = None,
     concurrency: rollout_options.Concurrency = None,
     out: rollout_options.Out = None,
     resume: rollout_options.Resume = False,
@@ -105,7 +123,19 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
                 rate=failure_rate,
                 kinds=failure_kinds,
                 delay=failure_delay,
+                scope=failure_scope,
                 is_gold=player == GOLD_AGENT,
+            ),
+            bounds=ask_bounds(
+                settings,
+                player,
+                user=user,
+                max_turns=max_turns,
+                max_seconds=max_seconds,
+                max_completion_tokens=max_completion_tokens,
+                max_prompt_tokens=max_prompt_tokens,
+                max_invalid_calls=max_invalid_calls,
+                max_user_turns=max_user_turns,
             ),
             system_prompt=read_system_prompt(system_prompt),
             concurrency=concurrency or max(_USUAL_CONCURRENCY, samples),
@@ -127,6 +157,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         open_gateway_access(settings, url=options.gateway) as access,
         GatewayClient(access.url, access.key) as gateway,
         open_agent(settings, options.agent, options.base_url, gateway) as agent,
+        open_users(settings, options.bounds.user) as users,
     ):
         _say_gateway(access)
         found = await find_sources(gateway, options.sources)
@@ -143,7 +174,10 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         )
         path = options.out or _default_file(settings.home, options.agent)
         with TrajectoryWriter(path, goes_on=options.resumes) as writer:
-            report, was_stopped = await _play(gateway, agent, rollouts, writer, options)
+            playing = partial(
+                run_rollouts, gateway, agent, limits=options.bounds.limits, users=users
+            )
+            report, was_stopped = await _play(playing, agent.info, rollouts, writer, options)
             if report.num_finished == len(rollouts):
                 writer.arrange(report.plan_order)
     if options.as_json:
@@ -158,8 +192,8 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
 
 
 async def _play(
-    gateway: GatewayClient,
-    agent: Agent,
+    playing: Callable[..., Awaitable[None]],
+    player: AgentInfo,
     rollouts: Sequence[Rollout],
     writer: TrajectoryWriter,
     options: _Options,
@@ -168,7 +202,7 @@ async def _play(
     report = RolloutReport(
         writer.write, servers=options.sources.servers, first_line=writer.num_lines
     )
-    for kept in find_kept(writer.path, writer.num_lines, rollouts, agent.info):
+    for kept in find_kept(writer.path, writer.num_lines, rollouts, player):
         report.keep(kept.place, kept.trajectory, line=kept.line)
     finished = report.places
     left = [place for place in range(len(rollouts)) if place not in finished]
@@ -183,9 +217,7 @@ async def _play(
 
         async def play() -> None:
             with naming_options():
-                await run_rollouts(
-                    gateway,
-                    agent,
+                await playing(
                     [rollouts[place] for place in left],
                     concurrency=options.concurrency,
                     on_finished=add,
@@ -240,7 +272,20 @@ def _check_agent(options: _Options, settings: Settings) -> None:
             msg = f"--base-url names a model's endpoint; the agent {options.agent!r} has none"
             raise ConfigError(msg)
         return
-    config = model_config(settings, options.agent, options.base_url)
+    if names_own_agent(options.agent) and not find_own_agent(options.agent).wants_chat:
+        return
+    _check_model(options, settings, built_in)
+
+
+def _check_model(options: _Options, settings: Settings, built_in: str) -> None:
+    """Refuse a model whose endpoint is not known, or that is none."""
+    model = model_of(settings, options.agent)
+    if not model:
+        remedy = (
+            f"write {QWEN_AGENT}MODEL" if options.agent == QWEN_AGENT else "set models.agent.model"
+        )
+        raise ConfigError(f"--agent {options.agent} plays by a model, and names none: {remedy}")
+    config = model_config(settings, model, options.base_url)
     if config.base_url is not None:
         return
     close = difflib.get_close_matches(options.agent, BUILT_IN_AGENTS, n=1, cutoff=_TYPO_SIMILARITY)
@@ -249,7 +294,7 @@ def _check_agent(options: _Options, settings: Settings) -> None:
         raise ConfigError(msg)
     if config.api_key is None:
         raise ConfigError(
-            f"{options.agent!r} is none of {built_in}, so it is taken for a chat model: name its"
+            f"{model!r} is none of {built_in}, so it is taken for a chat model: name its"
             f" endpoint with --base-url or models.agent.base_url, or set {SHARED_KEY} for OpenAI's;"
             f" {KEY_RULE}"
         )
@@ -265,7 +310,7 @@ def _recorded_options(options: _Options, settings: Settings) -> str:
     if options.agent not in BUILT_IN_AGENTS:
         config = settings.models.agent
         sampling = config.model_dump(mode="json", include={"temperature", "top_p", "max_tokens"})
-        asked |= sampling | {"max_turns": settings.rollout.max_turns}
+        asked |= sampling | options.bounds.recorded
         if config.extra_body:  # which may hold what is nobody's business
             digest = sha256(canonical_json(config.extra_body)).hexdigest()
             asked["extra_body_sha256"] = digest

@@ -7,10 +7,10 @@ from math import isfinite
 
 from pydantic import ValidationError
 
-from astra_mcp.cli.rollout.options import DistractorMode
+from astra_mcp.cli.rollout.options import DistractorMode, FailureScope
 from astra_mcp.errors import ConfigError
 from gateway.api.client import RefusedError
-from gateway.api.wire import DistractorRequest, FailureRequest
+from gateway.api.wire import DistractorRequest, FailingCalls, FailureRequest
 
 __all__ = ["Difficulty", "ask_difficulty", "naming_options"]
 
@@ -20,6 +20,7 @@ _OPTIONS = {
     "distractors": "--distractors",
     "failures.kinds": "--failure-kinds",
     "failures.delay": "--failure-delay",
+    "failures.scope": "--failure-scope",
     "failures": "--failure-rate",
     "source": "--server",
 }
@@ -42,6 +43,7 @@ def ask_difficulty(
     kinds: str | None,
     delay: bool,
     is_gold: bool,
+    scope: FailureScope | None = None,
 ) -> Difficulty:
     """Read the options.
 
@@ -52,6 +54,7 @@ def ask_difficulty(
         kinds: ``--failure-kinds``.
         delay: ``--failure-delay``.
         is_gold: The gold calls are played, which never fail on purpose.
+        scope: ``--failure-scope``.
 
     Raises:
         ConfigError: They do not go together, or say nothing that the gateway takes.
@@ -59,8 +62,9 @@ def ask_difficulty(
     if k is not None and mode != "banded":
         msg = "--k goes with --distractors banded: it is the number of tools from each band"
         raise ConfigError(msg)
-    if not rate and (kinds is not None or delay):
-        option = "--failure-delay" if kinds is None else "--failure-kinds"
+    further = {"kinds": kinds is not None, "delay": delay, "scope": scope is not None}
+    if not rate and any(further.values()):
+        option = next(f"--failure-{name}" for name, is_given in further.items() if is_given)
         raise ConfigError(f"{option} goes with a --failure-rate above 0")
     if is_gold and rate:
         msg = "--failure-rate is for agents that can fail: the oracle's gold calls never do on purpose"
@@ -68,16 +72,19 @@ def ask_difficulty(
     given = {} if k is None else {"k": k}
     return Difficulty(
         distractors=DistractorRequest(mode=mode, **given) if mode else None,
-        failures=_failures(0.0 if is_gold else rate, kinds, delay=delay),
+        failures=_failures(0.0 if is_gold else rate, kinds, delay=delay, scope=scope),
     )
 
 
-def _failures(rate: float | None, kinds: str | None, *, delay: bool) -> FailureRequest | None:
+def _failures(
+    rate: float | None, kinds: str | None, *, delay: bool, scope: FailureScope | None
+) -> FailureRequest | None:
     if rate is None:
         return None
     weights = None if kinds is None else _weights(kinds)
     try:
-        return FailureRequest(rate=rate, kinds=weights, delay=delay)
+        named = FailingCalls(scope or "all")
+        return FailureRequest(rate=rate, kinds=weights, delay=delay, scope=named)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         path = ".".join(("failures", *map(str, fault["loc"])))

@@ -6,9 +6,11 @@ from typing import Annotated, Literal
 import typer
 
 from astra_mcp.cli.completing import BUILT_IN_AGENTS
+from training.rollout.settings import MAX_TURNS
 
 DistractorMode = Literal["none", "random", "banded"]
 AskedQuestions = Literal["main", "all"]
+FailureScope = Literal["all", "emulated_calls"]
 
 Names = Annotated[
     list[str] | None,
@@ -27,7 +29,8 @@ Questions = Annotated[
 AgentName = Annotated[
     str | None,
     typer.Option(
-        help=f"{', '.join(BUILT_IN_AGENTS)}, or the name of a chat model. \\[default: models.agent.model]"
+        help=f"{', '.join(BUILT_IN_AGENTS)}, the name of a chat model, qwen-agent:MODEL, or module:Class. "
+        "\\[default: models.agent.model]"
     ),
 ]
 Servers = Annotated[
@@ -95,6 +98,59 @@ FailureKinds = Annotated[
 FailureDelay = Annotated[
     bool,
     typer.Option("--failure-delay", help="With --failure-rate: they take as long as real ones do."),
+]
+FailureScopeOption = Annotated[
+    FailureScope | None,
+    typer.Option(
+        "--failure-scope",
+        help="With --failure-rate: the calls of all tools, or those of emulated servers alone. "
+        "\\[default: all]",
+    ),
+]
+MaxTurns = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=MAX_TURNS, help="Messages of a model. \\[default: rollout.max_turns, 32]"
+    ),
+]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        help="Wall time of an episode of a model. \\[default: rollout.max_seconds, 240]",
+    ),
+]
+MaxCompletionTokens = Annotated[
+    int | None,
+    typer.Option(min=1, help="What a model may write in an episode. \\[default: no limit]"),
+]
+MaxPromptTokens = Annotated[
+    int | None,
+    typer.Option(min=1, help="What a model may read for one turn. \\[default: no limit]"),
+]
+MaxInvalidCalls = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Calls in a row of unknown tools, or whose arguments are no object. "
+        "\\[default: rollout.max_invalid_calls, 5]",
+    ),
+]
+UserName = Annotated[
+    str | None,
+    typer.Option(
+        "--user",
+        metavar="MODEL|simulated",
+        help="A model that speaks as the user: this one, or that of models.user. \\[default: none]",
+    ),
+]
+MaxUserTurns = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MAX_TURNS,
+        help="With --user: messages of the user. \\[default: rollout.max_user_turns, 8]",
+    ),
 ]
 Concurrency = Annotated[
     int | None,

@@ -18,7 +18,14 @@ from astra_mcp.mcp.request_context import Cancellation
 from astra_mcp.types import CallOutcome, JsonValue, Origin, ServerKind
 from gateway.api.seams import Distractor
 from gateway.api.settings import FailureScope
-from gateway.api.wire import NO_FAILURES, USUAL_KINDS, EpisodeRequest, FailureLaw, FailureRequest
+from gateway.api.wire import (
+    NO_FAILURES,
+    USUAL_KINDS,
+    EpisodeRequest,
+    FailingCalls,
+    FailureLaw,
+    FailureRequest,
+)
 from gateway.episodes.archive import find_record
 from gateway.episodes.calls import rejected
 from gateway.episodes.failures import (
@@ -255,6 +262,40 @@ async def test_what_reaches_no_tool_anyway_has_no_share_in_the_plan(tmp_path: Pa
     expected = FailurePlan(law(1.0), 7).draw("ships", "look", {})
     assert expected is not None
     assert record.finished_calls[2].result.text == expected.text
+
+
+@pytest.mark.claim("P28")
+async def test_by_the_rule_of_the_paper_calls_of_emulated_servers_fail_and_no_others(
+    tmp_path: Path,
+) -> None:
+    servers = [
+        CountedServer("real", (tool("look"),), kind=ServerKind.DEPLOYED),
+        CountedServer("made_up", (tool("guess"),), kind=ServerKind.EMULATOR),
+    ]
+    named = ["real", "made_up"]
+    async with opened(tmp_path, *servers) as episodes:
+        everywhere = await episodes.create(request(named, rate=1))
+        episode = await episodes.create(request(named, rate=1, scope="emulated_calls"))
+        assert (await everywhere.call("look", {})).is_error
+        assert not (await episode.call("look", {})).is_error
+        assert (await episode.call("guess", {})).is_error
+        assert episode.state().failures.scope is FailingCalls.EMULATED_CALLS
+        calls = (await episodes.record(episode.id)).calls
+        law = find_record(tmp_path, episode.id).opened.failures
+    assert [(c.server, c.origin) for c in calls] == [
+        ("real", Origin.TOOL),
+        ("made_up", Origin.INJECTED),
+    ]
+    assert law == episode.state().failures
+
+
+def test_a_law_and_a_request_of_before_are_of_all_calls_and_are_written_as_before() -> None:
+    old = {"rate": 0.5, "kinds": {"timeout": 1.0}, "delay": False}
+
+    assert FailureLaw.model_validate(old).scope is FailingCalls.ALL
+    assert FailureRequest.model_validate(old).model_dump(mode="json") == old
+    told = {**old, "scope": "emulated_calls"}
+    assert FailureRequest.model_validate(told).model_dump(mode="json") == told
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The agent behind a chat model: function calling until it calls no further tool."""
+"""The agent behind a chat model: function calling until it calls no further tool and the user is done."""
 
 from astra_mcp.llm.chat import Chat
 from astra_mcp.trajectory import AgentInfo, StopReason
@@ -26,7 +26,7 @@ class ModelAgent:
         self._max_turns = max_turns
 
     async def play(self, episode: EpisodeView) -> StopReason:
-        """Ask the model for turn after turn, and make the calls of each turn at once.
+        """Ask the model for turn after turn, make the calls of each at once, and hear the user after answers.
 
         Raises:
             ModelError: The model gave no usable answer.
@@ -39,7 +39,11 @@ class ModelAgent:
             reply = await self._chat.complete(messages, tools)
             if not reply.calls:
                 episode.answer(reply.content, reasoning=reply.reasoning_content)
-                return StopReason.LENGTH if reply.finish_reason == "length" else StopReason.ANSWER
+                if reply.finish_reason == "length":
+                    return StopReason.LENGTH
+                if await episode.hear() is None:
+                    return StopReason.ANSWER
+                continue
             calls = [CallRequest(name=c.name, arguments=c.arguments, id=c.id) for c in reply.calls]
             await episode.take_turn(calls, content=reply.content, reasoning=reply.reasoning_content)
         return StopReason.TURNS

@@ -1,0 +1,288 @@
+"""``--agent module:Class``, ``--user`` and limits as they are typed: what is played, and what is refused."""
+
+import json
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.testing.gateway import CONTROL_KEY
+from astra_mcp.trajectory import RolloutBoundary, StopReason, Trajectory, read_trajectories
+
+from command_line import Cli, Run
+from completions_server import Body, CompletionsServer, asks, says
+from small_gateway import NAME, SmallGateway, open_small_gateway
+
+AGENTS = '''
+from astra_mcp.trajectory import AgentInfo, StopReason
+from training.rollout.agent import CallRequest
+
+NUMBER = 1
+
+
+class Looks:
+    """Looks once, without a model."""
+
+    info = AgentInfo(name="looks")
+
+    async def play(self, episode):
+        await episode.take_turn([CallRequest.of("look", {})])
+        episode.answer("<think>heavy</think>300 tons.")
+        return StopReason.ANSWER
+
+
+class Asks(Looks):
+    """Asks a model once."""
+
+    info = AgentInfo(name="asks", model="some")
+
+    def __init__(self, chat, patience=3):
+        self.chat = chat
+
+    async def play(self, episode):
+        reply = await self.chat.complete([m.model_dump(mode="json") for m in episode.messages], [])
+        episode.answer(reply.content)
+        return StopReason.ANSWER
+
+
+class Breaks(Looks):
+    async def play(self, episode):
+        await episode.take_turn([CallRequest.of("look", {})])
+        return {}["nothing"]
+
+
+class Strange(Looks):
+    async def play(self, episode):
+        return "enough"
+
+
+class Loops(Looks):
+    async def play(self, episode):
+        while True:
+            await episode.take_turn([CallRequest.of("look", {})])
+
+
+class Nameless:
+    info = "me"
+
+    async def play(self, episode):
+        return StopReason.ANSWER
+
+
+class Slow(Looks):
+    def play(self, episode):
+        return StopReason.ANSWER
+
+
+class Wide(Looks):
+    def __init__(self, chat, other):
+        pass
+
+
+class Refuses(Looks):
+    def __init__(self):
+        raise RuntimeError("not today")
+
+
+class Blind(Looks):
+    async def play(self):
+        return StopReason.ANSWER
+'''
+MODULE = "agents_of_a_test"
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """A home beside which the agents lie."""
+    (tmp_path / f"{MODULE}.py").write_text(AGENTS, encoding="utf-8")
+    (tmp_path / "broken_agents.py").write_text("1 / 0", encoding="utf-8")
+    (tmp_path / "needy_agents.py").write_text("import no_such_module", encoding="utf-8")
+    return Cli(tmp_path / "home")
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Generator[SmallGateway]:
+    """The small gateway, in a thread of its own."""
+    opening = open_small_gateway(tmp_path / "gateway")
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as opened:
+        yield opened
+
+
+@pytest.fixture
+def play(cli: Cli, gateway: SmallGateway, tmp_path: Path) -> Callable[..., tuple[Run, Trajectory]]:
+    """Plays one episode of the harbour, and reads what it left."""
+    numbers = iter(range(9))
+
+    def run(*options: str, **more: str) -> tuple[Run, Trajectory]:
+        file = tmp_path / f"{next(numbers)}.jsonl"
+        where = (NAME, "--gateway", gateway.url, "--out", str(file), "--json")
+        done = cli.run("rollout", *options, *where, ASTRA_MCP_CONTROL_KEY=CONTROL_KEY, **more)
+        assert file.exists(), done
+        (trajectory,) = read_trajectories(file)
+        return done, trajectory
+
+    return run
+
+
+def model_at(endpoint: CompletionsServer, role: str) -> dict[str, str]:
+    """Variables that set the model of a role."""
+    named = {"MODEL": f"the-{role}", "BASE_URL": endpoint.base_url}
+    return {f"ASTRA_MCP_MODELS__{role.upper()}__{name}": value for name, value in named.items()}
+
+
+Play = Callable[..., tuple[Run, Trajectory]]
+
+
+def test_a_class_plays_with_and_without_the_model(play: Play, endpoint: CompletionsServer) -> None:
+    done, looked = play("--agent", f"{MODULE}:Looks")
+    assert (done.returncode, done.told["agent"]) == (0, "looks")
+    assert (looked.stop, looked.reward and looked.reward.recall) == (StopReason.ANSWER, 1.0)
+    assert (looked.agent.name, looked.usage) == ("looks", None)
+    assert looked.messages[-1].content == "300 tons."
+
+    endpoint.always = lambda _: says("I do not know.")
+    done, asked = play("--agent", f"{MODULE}:Asks", **model_at(endpoint, "agent"))
+    assert done.returncode == 0, done.stderr
+    assert (asked.agent.name, asked.usage and asked.usage.calls) == ("asks", 1)
+    assert endpoint.requests[0]["model"] == "the-agent"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("Breaks", "KeyError: 'nothing' (line "), ("Strange", "gave 'enough' for the reason")],
+)
+def test_a_mistake_of_a_class_fails_its_episode_and_says_where(
+    play: Play, name: str, words: str
+) -> None:
+    done, trajectory = play("--agent", f"{MODULE}:{name}")
+
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert trajectory.failure is not None
+    assert trajectory.failure.boundary is RolloutBoundary.AGENT
+    assert words in trajectory.failure.message
+
+
+def test_a_class_is_bounded_as_a_model_is(play: Play) -> None:
+    done, trajectory = play("--agent", f"{MODULE}:Loops", "--max-turns", "4")
+
+    assert done.returncode == 0
+    assert (trajectory.status, trajectory.stop) == (EpisodeStatus.CLOSED, StopReason.TURNS)
+    assert len(trajectory.calls) == 4
+    assert json.loads(trajectory.options or "")["max_turns"] == 4
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        ("no_agents:Looks", "names a module that is not there (no_agents)"),
+        ("no.agents:Looks", "names a module that is not there (no)"),
+        ("broken_agents:Looks", "cannot be imported: ZeroDivisionError"),
+        ("needy_agents:Looks", "cannot be imported: it needs the module no_such_module"),
+        (f"{MODULE}:Look", "names no class of agents_of_a_test; did you mean Looks?"),
+        (f"{MODULE}:NUMBER", "is no class but int"),
+        (f"{MODULE}:Slow", "has no method `async def play(self, episode)`"),
+        (f"{MODULE}:Blind", "has no method `async def play(self, episode)`"),
+        (f"{MODULE}:Wide", "wants (chat, other) to be made"),
+        (f"{MODULE}:Asks", "names none: set models.agent.model"),
+    ],
+)
+def test_what_is_no_agent_is_refused_before_anything_starts(
+    cli: Cli, agent: str, words: str
+) -> None:
+    done = cli.run("rollout", "--agent", agent, NAME)
+
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+    assert done.stdout == ""
+    assert not (cli.home / "trajectories").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("Nameless", "has no `info`"), ("Refuses", "cannot be made: RuntimeError: not today")],
+)
+def test_what_cannot_be_made_is_refused(
+    cli: Cli, gateway: SmallGateway, name: str, words: str
+) -> None:
+    where = ("--gateway", gateway.url)
+    done = cli.run(
+        "rollout", "--agent", f"{MODULE}:{name}", NAME, *where, ASTRA_MCP_CONTROL_KEY=CONTROL_KEY
+    )
+
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+
+
+MODEL = ("--agent", "m", "--base-url", "http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--agent", "noop", "--max-turns", "3"), "--max-turns is for a model's agent"),
+        (("--agent", "oracle", "--user", "simulated"), "--user is for a model's agent"),
+        ((*MODEL, "--max-turns", "33"), "--max-turns"),
+        ((*MODEL, "--max-seconds", "0"), "--max-seconds"),
+        ((*MODEL, "--max-seconds", "inf"), "--max-seconds"),
+        ((*MODEL, "--max-seconds", "nan"), "--max-seconds"),
+        ((*MODEL, "--max-user-turns", "3"), "--max-user-turns goes with --user"),
+        ((*MODEL, "--user", "simulated"), "models.user.model, which is not set"),
+        ((*MODEL, "--user", "small"), "set models.user.base_url"),
+        ((*MODEL, "--failure-scope", "all"), "--failure-scope goes with"),
+        ((*MODEL, "--failure-rate", "1", "--failure-scope", "some"), "--failure-scope"),
+        (("--agent", "qwen-agent:"), "write qwen-agent:MODEL"),
+    ],
+)
+def test_bounds_that_mean_nothing_are_refused_by_name(
+    cli: Cli, options: tuple[str, ...], words: str
+) -> None:
+    done = cli.run("rollout", *options, NAME)
+
+    assert done.returncode == 2, done
+    assert words in " ".join(done.stderr.split())
+    assert done.stdout == ""
+
+
+def test_a_name_with_a_colon_may_be_a_model_s(play: Play, endpoint: CompletionsServer) -> None:
+    endpoint.always = lambda _: says("I do not know.")
+
+    done, trajectory = play("--agent", "llama3:latest", "--base-url", endpoint.base_url)
+
+    assert done.returncode == 0, done.stderr
+    assert trajectory.agent.model == "llama3:latest"
+
+
+def test_a_user_of_a_model_speaks_and_is_told_of(play: Play, endpoint: CompletionsServer) -> None:
+    def reply(body: Body) -> Any:
+        if body["model"] == "the-agent":
+            is_first = body["messages"][-1]["role"] == "user"
+            return asks(("a", "look", "{}")) if is_first else says("300 tons.")
+        is_done = "300 tons." in str(body["messages"][1]["content"])
+        said = {"message": "" if is_done else "The ship?", "is_done": is_done, "reason": "Known."}
+        return says(json.dumps(said))
+
+    endpoint.always = reply
+    models = model_at(endpoint, "agent") | model_at(endpoint, "user")
+    done, trajectory = play("--user", "simulated", "--max-user-turns", "4", **models)
+
+    assert done.returncode == 0, done.stderr
+    user = trajectory.user
+    assert user is not None
+    assert (user.name, user.model, user.turns, user.reason) == (
+        "simulated",
+        "the-user",
+        1,
+        "Known.",
+    )
+    assert trajectory.usage is not None
+    assert user.usage is not None
+    assert (trajectory.usage.calls, user.usage.calls) == (2, 2)
+    assert [m.content for m in trajectory.messages if m.role == "user"] == ["The ship?"]
+    recorded = json.loads(trajectory.options or "")
+    assert (recorded["user"], recorded["max_user_turns"]) == ("the-user", 4)
+    assert recorded["max_seconds"] == 240.0
+    assert done.told["model_calls"] == 2

@@ -1,0 +1,1 @@
+"""The prompts of users that a model plays, one template each."""
