@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from hashlib import sha256
 from statistics import fmean
-from typing import Any, Literal, Self, cast
+from typing import Literal, Self, cast
 
 from pydantic import Field
 
@@ -149,15 +149,15 @@ class Score(FrozenModel):
     method: Method
 
     @classmethod
-    def from_line(cls, line: Mapping[str, Any]) -> Self:
-        """Read a line.
+    def from_line(cls, line: object) -> Self:
+        """Read a line, as JSON has it.
 
         Raises:
             ValueError: It is none; pydantic's own error where a field is wrong.
         """
-        if "schema_version" not in line:
-            raise ValueError("schema_version is missing: this is no line of a score file")
-        return cls.model_validate(upgraded(line, SCORES_VERSION, {}))
+        if not isinstance(line, Mapping) or not {"schema_version", "digest"} <= line.keys():
+            raise ValueError("this is no line of a score file")
+        return cls.model_validate(upgraded(cast("JsonObject", line), SCORES_VERSION, {}))
 
     def as_line(self) -> JsonObject:
         """Give the line."""

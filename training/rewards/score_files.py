@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
-from typing import Self, cast
+from typing import Self
 
 import orjson
 from pydantic import ValidationError
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.strict_json import parse_strict
-from astra_mcp.types import JsonObject
 from training.rewards.score import Method, Score, State
 
 __all__ = ["ScoreWriter", "read_scores"]
@@ -46,12 +45,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, Score]]:
 
 def _parse(path: Path, number: int, line: bytes) -> Score:
     try:
-        document = parse_strict(line.decode())
-        if not isinstance(document, dict) or "digest" not in document:
-            raise ConfigError(f"{path}: line {number}: this is no line of a score file")
-        return Score.from_line(cast("JsonObject", document))
-    except ConfigError:
-        raise
+        return Score.from_line(parse_strict(line.decode()))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -122,15 +116,17 @@ class ScoreWriter:
 
     def _mend(self, file: int) -> None:
         """End a last line that is whole, and take off one that was cut."""
-        *whole, last = self.path.read_bytes().rpartition(b"\n")
-        if not last:
+        start, last = 0, b""
+        with self.path.open("rb") as lines:
+            for line in lines:
+                start, last = start + len(last), line
+        if not last or last.endswith(b"\n"):
             return
-        start = sum(map(len, whole))
         if last[: len(_LINE_START)] != _LINE_START[: len(last)]:
             raise ConfigError(f"{self.path}: its end is no line of a score file: name another file")
         try:
-            Score.from_line(cast("JsonObject", parse_strict(last.decode())))
-        except (AttributeError, RecursionError, TypeError, ValueError):
+            Score.from_line(parse_strict(last.decode()))
+        except (RecursionError, ValueError):
             os.ftruncate(file, start)
         else:
             os.write(file, b"\n")
