@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from astra_mcp.errors import ModelError
 from astra_mcp.synthesis.asking import Asks, PromptBook
 from astra_mcp.trajectory import AssistantMessage, Trajectory, UserMessage
+from astra_mcp.types import JsonValue
 from training.rewards.conciseness import CallVerdicts, decided_by_code, verdicts_on
 from training.rewards.score import Assessment, Dimension
 from training.rewards.shown import (
@@ -239,14 +240,14 @@ def _conciseness(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
     tools = show_tools(trajectory, max_bytes // _SHARE_OF_TOOLS)
     failed = [note.tool_call_id for note in trajectory.calls if note.is_error]
     rest = max_bytes - max_bytes // _SHARE_OF_TOOLS
+    messages = show_messages(trajectory.messages, rest, failed=failed)
+    # One document: a text of the one part cannot end the other one.
+    session: JsonValue = {"tools": tools.document, "trajectory": messages.document}
     question = Question(
         dimension=Dimension.TC,
         what="calls",
         prompt="conciseness",
-        shown={
-            "tools": tools,
-            "trajectory": show_messages(trajectory.messages, rest, failed=failed),
-        },
+        shown={"session": Shown(session, tools.cut + messages.cut)},
         numbers=numbers,
     )
     return Asked([question], known)

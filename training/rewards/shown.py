@@ -249,6 +249,6 @@ def _cuts() -> Sequence[_Cut]:
 
 
 def _size(document: JsonValue) -> int:
-    """Of a document as prompts have it."""
-    text = json.dumps(document, ensure_ascii=False, indent=1)
+    """Of a document as a member of the one that a prompt has."""
+    text = json.dumps({"": document}, ensure_ascii=False, indent=1)
     return len(text.encode("utf-8", "replace"))
