@@ -101,6 +101,7 @@ def test_the_future_changes_nothing_of_what_judges_of_earlier_rounds_see(
 
 
 @pytest.mark.claim("P80")
+@pytest.mark.claim("P81")
 @given(turns(), st.sampled_from([Dimension.TCU, Dimension.TCP]))
 def test_a_round_is_judged_with_its_own_message_and_without_its_results(
     messages: list[Message], dimension: Dimension
@@ -124,6 +125,7 @@ def described(tools: Sequence[Any], text: str) -> tuple[Any, ...]:
     return tuple({**t, "function": {**t["function"], "description": text}} for t in tools)
 
 
+@pytest.mark.claim("P77")
 @pytest.mark.claim("P78")
 def test_no_judge_sees_the_system_message_and_only_one_sees_tools() -> None:
     for row in load_calibration():

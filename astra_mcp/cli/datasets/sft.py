@@ -114,8 +114,6 @@ def _read_floors(
     if len(least) < len(floors or ()):
         raise typer.BadParameter("a dimension has one floor: name each once", param_hint="--min")
     total = MIN_TOTAL if min_total is None else min_total
-    if not 0 <= total <= 1:  # such as NaN, which no range refuses
-        raise typer.BadParameter("must be from 0 to 1", param_hint="--min-total")
     return ScoreFloors(read_scores(user_path(scores)), Floors(least, total))
 
 
