@@ -324,7 +324,7 @@ def test_parquet_and_the_card_have_the_columns(cli: Cli, file: str, tmp_path: Pa
         (("--scores", "s.jsonl", "--min", "QU=nan"), "'QU=nan' is no floor"),
         (("--scores", "s.jsonl", "--min", "QU"), "'QU' is no floor"),
         (("--scores", "s.jsonl", "--min", "QU=1", "--min", "qu=0"), "name each once"),
-        (("--scores", "s.jsonl", "--min-total", "nan"), "is not in the range"),
+        (("--scores", "s.jsonl", "--min-total", "nan"), "should be less than or equal to 1"),
         (("--scores", "none.jsonl"), "none.jsonl cannot be read"),
         (("--scores", "FILE"), "this is no line of a score file"),
     ],
