@@ -62,6 +62,10 @@ COMMANDS: Mapping[str, Listed] = {
         "Verify, list, show, count, start and import environments.",
     ),
     "synth": Listed("astra_mcp.cli.synth.command:app", "Make environments."),
+    "score": Listed(
+        "astra_mcp.cli.score.command:score",
+        "Score trajectories in seven dimensions, by a judge and by their record.",
+    ),
     "export": Listed(
         "astra_mcp.cli.datasets.commands:app",
         "Write environments and trajectories as files for others.",

@@ -29,7 +29,14 @@ from registry.store.database import Database, open_database
 if TYPE_CHECKING:
     from astra_mcp.llm.model import Model
 
-__all__ = ["BundleJudge", "Labelled", "label_registry", "open_bundle_judge", "open_judge"]
+__all__ = [
+    "BundleJudge",
+    "Labelled",
+    "label_registry",
+    "open_bundle_judge",
+    "open_judge",
+    "open_role",
+]
 
 BundleJudge = Callable[[Bundle, Sandbox], Awaitable[tuple[Judgement, ...]]]
 """Answers the questions about a bundle that code cannot decide."""
@@ -70,6 +77,28 @@ async def open_bundle_judge(settings: Settings, num_votes: int) -> AsyncGenerato
         _open_model(settings, database, unlimited) as model,
     ):
         yield partial(judge_bundle, model, num_votes)
+
+
+@asynccontextmanager
+async def open_role(settings: Settings, role: Role, budget: Budget) -> AsyncGenerator["Model"]:
+    """Open the model of a role by itself; what it answers is kept, and never paid for twice.
+
+    Args:
+        settings: Name the model, and the registry that keeps completions.
+        role: Of a chat model.
+        budget: Of all calls.
+
+    Raises:
+        ConfigError: No such model is configured.
+        RegistryError: The registry cannot be opened.
+    """
+    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to load
+
+    config = settings.models.of_role(role)
+    async with open_database(settings.registry_url) as database:
+        cache = DatabaseCompletionCache(database)
+        async with open_model(role, config, cache=cache, budget=budget) as model:
+            yield model
 
 
 async def label_registry(

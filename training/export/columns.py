@@ -9,10 +9,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from astra_mcp.types import JsonObject
+from training.rewards.score import Dimension
 
 __all__ = [
     "CHAT_COLUMNS",
     "ROW_COLUMNS",
+    "SCORED_CHAT_COLUMNS",
     "VERL_COLUMNS",
     "Columns",
     "arrow_schema",
@@ -24,6 +26,7 @@ Columns = Mapping[str, Any]
 
 TEXT: Final = "string"
 INTEGER: Final = "int64"
+NUMBER: Final = "float64"
 
 ROW_COLUMNS: Final[Columns] = MappingProxyType(
     {
@@ -79,6 +82,14 @@ CHAT_COLUMNS: Final[Columns] = MappingProxyType(
     }
 )
 """Chats of trajectories: OpenAI messages, of which each has every member."""
+
+SCORED_CHAT_COLUMNS: Final[Columns] = MappingProxyType(
+    {
+        **CHAT_COLUMNS,
+        "scores": {"total": NUMBER, **{dimension.value: NUMBER for dimension in Dimension}},
+    }
+)
+"""The same with what a judge and the record say of each; a dimension that is not defined is null."""
 
 
 def arrow_schema(arrow: Any, columns: Columns) -> Any:

@@ -1,17 +1,36 @@
 """Which trajectories an export takes, and how many of them each filter left out."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import StopReason, Trajectory, read_trajectories
+from training.rewards.floors import Floors
+from training.rewards.score import Score, digest_of
 
-__all__ = ["SCORABLE", "Selected", "Selection", "source_names"]
+__all__ = ["SCORABLE", "ScoreFloors", "Selected", "Selection", "source_names"]
 
 SCORABLE = (EpisodeStatus.CLOSED, EpisodeStatus.EXPIRED, EpisodeStatus.LIMIT)
 """What is taken unless it is said otherwise: whatever did not fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFloors:
+    """Scores of trajectories, and what they must be."""
+
+    scores: Mapping[str, Score]
+    """By digest."""
+    floors: Floors
+
+    def score_of(self, trajectory: Trajectory) -> Score | None:
+        """Find the score of a trajectory of the same content."""
+        return self.scores.get(digest_of(trajectory))
+
+    def refusing(self, trajectory: Trajectory) -> str | None:
+        """Name the first floor that leaves a trajectory out."""
+        return self.floors.refusing(self.score_of(trajectory))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +50,20 @@ class Selection:
     """Answered calls."""
     max_calls: int | None = None
     max_messages: int | None = None
+    scored: ScoreFloors | None = None
+    """What has no score is left out as well."""
 
     def refusing(self, trajectory: Trajectory) -> str | None:
         """Name the first filter, as its option is called, that leaves a trajectory out."""
-        return next((name for name, takes in self._tests() if not takes(trajectory)), None)
+        refused = (name for name, takes in self._tests() if not takes(trajectory))
+        name = next(refused, None)
+        return name or (self.scored.refusing(trajectory) if self.scored else None)
 
     @property
     def filters(self) -> Sequence[str]:
         """Name the filters that ask for something, in the order in which they are asked."""
-        return [name for name, _ in self._tests()]
+        floors: Sequence[str] = self.scored.floors.names if self.scored else ()
+        return [*(name for name, _ in self._tests()), *floors]
 
     def _tests(self) -> Iterator[tuple[str, Callable[[Trajectory], bool]]]:
         yield "status", lambda t: t.status in self.statuses

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from astra_mcp import __version__
 from astra_mcp.trajectory import Trajectory
-from training.export.columns import CHAT_COLUMNS, card_features
+from training.export.columns import CHAT_COLUMNS, SCORED_CHAT_COLUMNS, card_features
 from training.export.readme import count_table, several, size_category, table_row, write_page
 from training.export.row_files import PARQUET
-from training.export.selection import Selected, source_names
+from training.export.selection import ScoreFloors, Selected, source_names
 
 __all__ = ["Tally", "write_sft_card"]
 
@@ -19,6 +19,9 @@ _CHAT_FIELDS = """\
 | `messages` | the chat: `role`, `content`, `reasoning_content`, `tool_calls`, `tool_call_id`, `name` |
 | `tools` | JSON text: the OpenAI functions that the agent was shown |
 | `metadata` | JSON text: all that the trajectory says beside: episode, source, agent, seeds, status, reward |
+"""
+_SCORED_FIELDS = """\
+| `scores` | `total` and the seven dimensions of the reward, each from 0 to 1; null where one is not defined |
 """
 _OPENAI_FIELDS = """\
 | field | what it is |
@@ -72,10 +75,12 @@ def write_sft_card(
         split: What they are for.
         is_chat: They have the columns of a chat, not those of OpenAI.
     """
+    scored = selected.selection.scored
     sections = (
         ("What it is", _what(file, selected, is_chat=is_chat)),
-        ("Fields", _CHAT_FIELDS if is_chat else _OPENAI_FIELDS),
+        ("Fields", _fields(is_chat=is_chat, is_scored=scored is not None)),
         ("How it was made", _how_made(form, selected.left_out, selected.num_read)),
+        *([("Floors", _floors(scored))] if scored is not None else []),
         ("Counts", _counts(tally)),
         ("Limits", _LIMITS),
     )
@@ -88,9 +93,27 @@ def write_sft_card(
         ],
     }
     if is_chat and file.suffix == PARQUET:
-        matter["dataset_info"] = {"features": card_features(CHAT_COLUMNS)}
+        columns = CHAT_COLUMNS if scored is None else SCORED_CHAT_COLUMNS
+        matter["dataset_info"] = {"features": card_features(columns)}
     title = "Agent trajectories for supervised fine-tuning"
     return write_page(file.parent, "sft", title, matter, sections)
+
+
+def _fields(*, is_chat: bool, is_scored: bool) -> str:
+    if not is_chat:
+        return _OPENAI_FIELDS
+    return _CHAT_FIELDS + _SCORED_FIELDS if is_scored else _CHAT_FIELDS
+
+
+def _floors(scored: ScoreFloors) -> str:
+    judges = sorted({score.method.judge for score in scored.scores.values()})
+    rows = "".join(f"| {name} | {least:g} |\n" for name, least in scored.floors.told.items())
+    named = ", ".join(f"`{judge}`" for judge in judges) or "nobody"
+    return (
+        f"Each trajectory was scored in seven dimensions (ASTRA, arXiv:2601.21558, sec. 2.1.5); the judge"
+        f" was {named}. What scored less than a floor was left out, and what has no score.\n\n"
+        f"| floor | least |\n|---|---|\n{rows}"
+    )
 
 
 def _what(file: Path, selected: Selected, *, is_chat: bool) -> str:

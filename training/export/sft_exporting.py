@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import Trajectory
 from astra_mcp.types import JsonObject
-from training.export.columns import CHAT_COLUMNS
+from training.export.columns import CHAT_COLUMNS, SCORED_CHAT_COLUMNS
 from training.export.inspect_log import write_inspect_log
 from training.export.row_files import LINES, PARQUET, new_file, write_rows
-from training.export.selection import Selected, Selection
+from training.export.selection import ScoreFloors, Selected, Selection
 from training.export.sft_card import Tally, write_sft_card
-from training.export.sft_rows import chat_row, openai_row
+from training.export.sft_rows import chat_row, openai_row, score_columns
 
 __all__ = ["SftExport", "SftForm", "export_sft"]
 
@@ -78,7 +79,10 @@ def export_sft(
             write_inspect_log(selected, made)
         return SftExport(selected=selected, card=None, reasonings_left_out=0)
     is_chat = form is SftForm.MESSAGES
-    write_rows(file, CHAT_COLUMNS, _rows(selected, chat_row if is_chat else openai_row, tally))
+    columns, row_of = CHAT_COLUMNS, chat_row if is_chat else openai_row
+    if is_chat and selection.scored is not None:
+        columns, row_of = SCORED_CHAT_COLUMNS, partial(_scored_row, selection.scored)
+    write_rows(file, columns, _rows(selected, row_of, tally))
     card = write_sft_card(
         file, form, selected=selected, tally=tally, split=split or "train", is_chat=is_chat
     )
@@ -93,6 +97,12 @@ def _check(files: Sequence[Path], file: Path, form: SftForm) -> None:
     resolved = [each.resolve() for each in files]
     if twice := [each for each in files if resolved.count(each.resolve()) > 1]:
         raise ConfigError(f"{twice[0]} is named twice; name each file once")
+
+
+def _scored_row(scored: ScoreFloors, trajectory: Trajectory) -> JsonObject:
+    score = scored.score_of(trajectory)
+    columns = {} if score is None else score_columns(score)
+    return {**chat_row(trajectory), **columns}
 
 
 def _rows(

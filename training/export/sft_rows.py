@@ -4,8 +4,9 @@ import json
 
 from astra_mcp.trajectory import SCHEMA_VERSION, AssistantMessage, ToolMessage, Trajectory
 from astra_mcp.types import JsonObject, JsonValue
+from training.rewards.score import Dimension, Score
 
-__all__ = ["chat_row", "facts_of", "openai_row"]
+__all__ = ["chat_row", "facts_of", "openai_row", "score_columns"]
 
 
 def chat_row(trajectory: Trajectory) -> JsonObject:
@@ -35,6 +36,13 @@ def chat_row(trajectory: Trajectory) -> JsonObject:
         "tools": _json_text(trajectory.tools),
         "metadata": _json_text(facts_of(trajectory)),
     }
+
+
+def score_columns(score: Score) -> JsonObject:
+    """Give the column of a scored chat; None for a dimension that is not defined."""
+    values = score.values()
+    found = {dimension.value: values.get(dimension) for dimension in Dimension}
+    return {"scores": {"total": score.total, **found}}
 
 
 def facts_of(trajectory: Trajectory) -> JsonObject:

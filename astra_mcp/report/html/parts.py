@@ -16,6 +16,8 @@ __all__ = [
     "LinePlot",
     "Mark",
     "Part",
+    "Passage",
+    "Reading",
     "Report",
     "Section",
     "Series",
@@ -113,7 +115,25 @@ class LinePlot:
     series: Sequence[Series]
 
 
-Part = DataTable | BarChart | Histogram | LinePlot
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A text to read as it was written, lines and spaces included."""
+
+    label: str
+    text: str
+    is_folded: bool = False
+    """Shown when it is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Passages in their order, folded behind a caption."""
+
+    caption: str
+    passages: Sequence[Passage]
+
+
+Part = DataTable | BarChart | Histogram | LinePlot | Reading
 
 
 def is_empty(part: Part) -> bool:
@@ -127,6 +147,8 @@ def is_empty(part: Part) -> bool:
             return not part.bins
         case LinePlot():
             return not part.x
+        case Reading():
+            return not part.passages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.report.html.parts import BarChart, DataTable, Part, Report, is_empty
+from astra_mcp.report.html.parts import BarChart, DataTable, Part, Reading, Report, is_empty
 from astra_mcp.report.html.plots import Plot, plot_of, script_json
 from astra_mcp.report.shown import visible
 
@@ -115,7 +115,7 @@ class _DrawnBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _View:
-    kind: Literal["table", "bars", "plot"]
+    kind: Literal["table", "bars", "plot", "reading"]
     part: Part
     bars: Sequence[_DrawnBar] = ()
     plot: Plot | None = None
@@ -128,6 +128,8 @@ def _view(part: Part) -> _View:
         return _View(kind="table", part=part)
     if isinstance(part, BarChart):
         return _View(kind="bars", part=part, bars=tuple(_drawn_bars(part)))
+    if isinstance(part, Reading):
+        return _View(kind="reading", part=part)
     plot = plot_of(part)
     data = Markup(script_json(plot.spec))  # noqa: S704 - escaped for where it stands
     return _View(kind="plot", part=part, plot=plot, data=data)

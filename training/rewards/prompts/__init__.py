@@ -1,0 +1,1 @@
+"""The questions to the judge of trajectories, one template each; ``training.rewards.judging`` asks them."""
