@@ -17,8 +17,7 @@ from astra_mcp.synthesis.trajectories.chains.fields import Deed
 from astra_mcp.synthesis.trajectories.chains.joining import Step, joins_for, steps_of
 from astra_mcp.synthesis.trajectories.chains.offline import OfflineChains, offline_chains
 from astra_mcp.synthesis.trajectories.chains.proposing import Lengths
-from astra_mcp.synthesis.trajectories.server import ServerItem
-from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents
+from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents, ServerItem
 from astra_mcp.types import ToolSpec
 from registry.documents.sources import ServerDocument
 from registry.importers import toucan
