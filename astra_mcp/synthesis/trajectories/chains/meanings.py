@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
+from astra_mcp.synthesis.trajectories.chains.deeds import Deed
 from astra_mcp.synthesis.trajectories.chains.fields import (
-    Deed,
     Evidence,
     Need,
     ToolFields,
