@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.synthesis.trajectories.chain import Join
-from astra_mcp.synthesis.trajectories.chains.fields import Deed, Evidence, ResultField, fields_of
+from astra_mcp.synthesis.trajectories.chains.deeds import Deed
+from astra_mcp.synthesis.trajectories.chains.fields import Evidence, ResultField, fields_of
 from astra_mcp.synthesis.trajectories.chains.joining import Fit, fit, joins_for, steps_of
 from astra_mcp.synthesis.trajectories.chains.meanings import shared_meanings
 from astra_mcp.synthesis.trajectories.server import DocumentedServer

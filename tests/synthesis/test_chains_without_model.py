@@ -13,7 +13,7 @@ from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.seeds import generator
 from astra_mcp.synthesis.trajectories.chain import ChainOrigin, FoundChain
 from astra_mcp.synthesis.trajectories.chains.cross_server import cross_server_chains
-from astra_mcp.synthesis.trajectories.chains.fields import Deed
+from astra_mcp.synthesis.trajectories.chains.deeds import Deed
 from astra_mcp.synthesis.trajectories.chains.joining import Step, joins_for, steps_of
 from astra_mcp.synthesis.trajectories.chains.offline import OfflineChains, offline_chains
 from astra_mcp.synthesis.trajectories.chains.proposing import Lengths

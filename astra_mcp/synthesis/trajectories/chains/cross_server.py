@@ -8,7 +8,7 @@ from typing import Final
 
 from astra_mcp.seeds import generator
 from astra_mcp.synthesis.trajectories.chain import Chain, ChainOrigin, FoundChain, Join, ToolRef
-from astra_mcp.synthesis.trajectories.chains.fields import Deed
+from astra_mcp.synthesis.trajectories.chains.deeds import Deed
 from astra_mcp.synthesis.trajectories.chains.joining import Step, joins_for, steps_of
 from astra_mcp.synthesis.trajectories.server import Documents
 

@@ -6,32 +6,24 @@ the same documents. Values alone; nothing here decides what fits what.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, cast
 
+from astra_mcp.synthesis.trajectories.chains.deeds import (
+    Deed,
+    deed_of,
+    known_noun,
+    shared_prefix,
+)
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.types import ToolSpec
 from astra_mcp.values.guesses import resolve
-from astra_mcp.values.nouns import is_plural, key_of, singular, words_of
+from astra_mcp.values.nouns import key_of, singular, words_of
 from astra_mcp.values.vocabulary import Meaning, meaning_of
 
-__all__ = ["Deed", "Evidence", "Need", "ResultField", "ToolFields", "fields_of"]
-
-
-class Deed(StrEnum):
-    """What a tool does to the things that it is about."""
-
-    LISTS = "lists"
-    """Gives several, which its caller need not know."""
-    SHOWS = "shows"
-    """Gives one, or something of it."""
-    MAKES = "makes"
-    CHANGES = "changes"
-    REMOVES = "removes"
-    OTHER = "other"
+__all__ = ["Evidence", "Need", "ResultField", "ToolFields", "fields_of"]
 
 
 class Evidence(StrEnum):
@@ -107,32 +99,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SPLIT: Final[Mapping[Deed, str]] = {
-    Deed.LISTS: "list search find query browse discover enumerate filter ls explore suggest recommend",
-    Deed.SHOWS: "get fetch read show retrieve view describe display inspect lookup load check resolve"
-    " geocode scrape crawl extract",
-    Deed.MAKES: "create add new insert register make post submit upload generate send book write save store"
-    " clone copy duplicate fork import draft log start open put append build render init initialize deploy"
-    " remember schedule publish",
-    Deed.CHANGES: "update edit modify set patch change rename replace move assign close reopen archive cancel"
-    " complete approve reject enable disable pause resume stop restart lock unlock merge share toggle",
-    Deed.REMOVES: "delete remove destroy drop erase clear purge unregister trash discard",
-}
-_DEEDS: Final = {verb: deed for deed, verbs in _SPLIT.items() for verb in verbs.split()}
-_CUTS: Final = _words("by in from for to of with on at via using into as and per within between")
-_FILLERS: Final = _words(
-    "the a an all my our your single new multiple batch bulk current existing available one every latest"
-    " recent advanced or specific trending top popular random"
-)
-_ENDINGS: Final = _words(
-    "tool api endpoint list detail details info information data result results item items"
-)
-_SYNONYMS: Final = {
-    "repository": "repo", "organization": "org", "organisation": "org", "db": "database", "dir": "directory",
-    "folder": "directory", "msg": "message", "pr": "pull_request", "pull": "pull_request", "doc": "document",
-    "app": "application", "env": "environment", "ticker": "symbol", "img": "image", "picture": "image",
-    "photo": "image", "website": "site", "place": "location",
-}  # fmt: skip
 _IDS: Final = _words("id uuid guid uid identifier gid sid")
 _NAMING: Final = _words(
     "name title slug key number code symbol url link email phone path hash sha address handle username"
@@ -175,7 +141,7 @@ _MOST_FIELDS: Final = 60
 
 def fields_of(server: DocumentedServer) -> Mapping[str, ToolFields]:
     """Read the tools of a server, by name."""
-    prefix = _shared_prefix([tool.name for tool in server.tools])
+    prefix = shared_prefix([tool.name for tool in server.tools])
     context = frozenset(words_of(f"{server.name} {server.title}"))
     read = {tool.name: _read(tool, prefix, context) for tool in server.tools}
     listed = {each.noun for each in read.values() if each.deed is Deed.LISTS}
@@ -195,7 +161,7 @@ _ACTS: Final = frozenset((Deed.MAKES, Deed.CHANGES, Deed.REMOVES))
 def _read(tool: ToolSpec, prefix: str, context: frozenset[str]) -> ToolFields:
     words = words_of(tool.name)
     words = words[1:] if len(words) > 1 and words[0] == prefix else words
-    deed, noun, is_many = _reading(words, tool.description)
+    deed, noun, is_many = deed_of(words, tool.description)
     told = words_of(tool.description[:_CONTEXT])
     needs = tuple(_needs(tool, Deed.LISTS if is_many and deed is Deed.SHOWS else deed, noun))
     if deed is Deed.SHOWS and is_many and not any(need.noun == noun for need in needs):
@@ -213,53 +179,6 @@ def _read(tool: ToolSpec, prefix: str, context: frozenset[str]) -> ToolFields:
     )
 
 
-def _shared_prefix(names: Sequence[str]) -> str:
-    """The first word of most names, which says whose tools they are; empty where there is none."""
-    firsts = Counter(words[0] for name in names if len(words := words_of(name)) > 1)
-    word, num = max(firsts.items(), key=lambda item: item[1], default=("", 0))
-    return word if num >= 2 and num > 0.6 * len(names) and word not in _DEEDS else ""
-
-
-def _reading(words: Sequence[str], description: str) -> tuple[Deed, str, bool]:
-    """What a tool does, to what, and whether to several."""
-    if words and words[0] in _DEEDS:
-        verb, rest = words[0], words[1:]
-    elif len(words) > 1 and words[-1] in _DEEDS:
-        verb, rest = words[-1], words[:-1]
-    elif words and _is_act(words[0], description):
-        return Deed.OTHER, *_noun(words[1:])
-    else:
-        first = words_of(description[:40])[:1]
-        told = singular(first[0]) if first else ""
-        told = told if told in _DEEDS else told.removesuffix("e")
-        deed = _DEEDS.get(told, Deed.OTHER)
-        return (deed if deed in (Deed.LISTS, Deed.SHOWS) else Deed.OTHER), *_noun(words)
-    return _DEEDS[verb], *_noun(rest)
-
-
-def _is_act(word: str, description: str) -> bool:
-    """Say whether a name begins with a verb that is none of the known ones, as its description does."""
-    first = words_of(description[:40])[:1]
-    return bool(first) and len(word) > 3 and first[0].startswith(word[:-1]) and word not in _CUTS
-
-
-def _noun(words: Sequence[str]) -> tuple[str, bool]:
-    end = next((at for at, word in enumerate(words) if word in _CUTS), len(words))
-    kept = [word for word in words[:end] if word not in _FILLERS]
-    is_many = "all" in words
-    while len(kept) > 1 and kept[-1] in _ENDINGS:
-        is_many |= kept.pop() in ("list", "items", "results")
-    noun = "_".join(kept)
-    return _known(singular(noun)), is_many or is_plural(noun)
-
-
-def _known(noun: str) -> str:
-    """A noun with its last word as all call it."""
-    head, _, last = noun.rpartition("_")
-    last = _SYNONYMS.get(last, last)
-    return f"{head}_{last}" if head else last
-
-
 def _split(key: str) -> tuple[str, str]:
     """Split a name in normal form into a noun and its attribute; either may be empty."""
     words = key.split("_")
@@ -268,8 +187,8 @@ def _split(key: str) -> tuple[str, str]:
     last = singular(words[-1])
     if last in _IDS or last in _NAMING:
         attribute = "id" if last in _IDS else last
-        return _known(singular("_".join(words[:-1]))), attribute
-    return _known(singular("_".join(words))), ""
+        return known_noun(singular("_".join(words[:-1]))), attribute
+    return known_noun(singular("_".join(words))), ""
 
 
 def _needs(tool: ToolSpec, deed: Deed, noun: str) -> Iterator[Need]:
@@ -358,7 +277,7 @@ def _members(
         inner = resolve(cast("dict[str, Any]", member), root)
         if "properties" in inner or "items" in inner:
             key = singular(key_of(name))
-            holder = noun if key in _WRAPPINGS else _known(key)
+            holder = noun if key in _WRAPPINGS else known_noun(key)
             yield from _members(inner, root, (*path, name), holder)
         types = frozenset(_types(inner, root)) - {"object"}
         if types or "type" not in inner:

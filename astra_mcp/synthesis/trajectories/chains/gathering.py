@@ -233,27 +233,15 @@ async def find_chains(
         PipelineError: Two servers have one name, or the store does not answer.
         Exception: A mistake in a stage, in the source or in ``hear``, as it was raised.
     """
-    (proposes, gates), walks = (stage.name for stage in proposing), onward[0].name
+    walks = onward[0].name
+    proposes, gates = (stage.name for stage in proposing)
     gathering = ProposalGathering(
         window=_WINDOW * limits.concurrency, proposes=proposes, gates=gates, walks=walks
     )
     names = [stage.name for stage in (*proposing, *onward)]
     follows = {before: after for before, after in pairwise(names) if after != walks}
     tally = Tally(names, follows=follows)
-    own = stage_limits or {}
-
-    def tell(event: Progress) -> None:
-        tally.hear(event)
-        if hear is not None:
-            hear(event)
-
-    def listen(event: Progress) -> None:
-        tell(event)
-        for told in gathering.hear(event):
-            tell(told)
-
-    def listen_on(event: Progress) -> None:
-        tell(Given(event.item, walks) if isinstance(event, Given) else event)
+    telling = _Telling(gathering, walks, tally, hear)
 
     async def play(
         stages: Sequence[Stage[Any, Any]],
@@ -261,20 +249,44 @@ async def find_chains(
         listener: Callable[[Progress], None],
     ) -> None:
         names = {stage.name for stage in stages}
-        limited = {name: limit for name, limit in own.items() if name in names}
+        own = {name: limit for name, limit in (stage_limits or {}).items() if name in names}
         await run_pipeline(
-            run, stages, items, store, limits=limits, stage_limits=limited, hear=listener
+            run, stages, items, store, limits=limits, stage_limits=own, hear=listener
         )
 
     async def propose() -> None:
-        await play(proposing, gathering.feed(servers), listen)
+        await play(proposing, gathering.feed(servers), telling.hear_first)
         gathering.end()
 
     async def go_on() -> None:
-        await play(onward, gathering.gathered(), listen_on)
+        await play(onward, gathering.gathered(), telling.hear_second)
 
-    async def do(work: Callable[[], Awaitable[None]]) -> None:
-        await work()
-
-    await map_concurrently(do, (propose, go_on), limit=2)
+    await map_concurrently(_do, (propose, go_on), limit=2)
     return tally.table()
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """Tells of two pipelines as of one."""
+
+    gathering: ProposalGathering
+    walks: str
+    tally: Tally
+    hear: Callable[[Progress], None] | None
+
+    def hear_first(self, event: Progress) -> None:
+        self._tell(event)
+        for told in self.gathering.hear(event):
+            self._tell(told)
+
+    def hear_second(self, event: Progress) -> None:
+        self._tell(Given(event.item, self.walks) if isinstance(event, Given) else event)
+
+    def _tell(self, event: Progress) -> None:
+        self.tally.hear(event)
+        if self.hear is not None:
+            self.hear(event)
+
+
+async def _do(work: Callable[[], Awaitable[None]]) -> None:
+    await work()

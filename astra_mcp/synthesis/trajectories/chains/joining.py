@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from astra_mcp.synthesis.trajectories.chain import Join
+from astra_mcp.synthesis.trajectories.chains.deeds import Deed
 from astra_mcp.synthesis.trajectories.chains.fields import (
-    Deed,
     Evidence,
     Need,
     ResultField,

@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
+from astra_mcp.synthesis.trajectories.chains.deeds import Deed, known_noun
 from astra_mcp.synthesis.trajectories.chains.fields import (
-    Deed,
     Evidence,
     Need,
     ToolFields,
@@ -60,7 +60,7 @@ def shared_meanings() -> tuple[SharedMeaning, ...]:
         SharedMeaning(
             name=row["name"],
             field=row["field"],
-            **{key: frozenset(row.get(key, "").split()) for key in _LISTS},
+            **{key: frozenset(_names(key, row.get(key, ""))) for key in _LISTS},
         )
         for row in rows
     )
@@ -70,6 +70,16 @@ _LISTS: Final = (
     "arguments", "fields", "nouns", "made_by", "about", "given_about", "given_unless", "taken_about",
     "taken_unless", "verbs", "called", "unless",
 )  # fmt: skip
+
+
+def _names(key: str, text: str) -> Iterator[str]:
+    """The names of a list; those of things and fields also as all documents are read."""
+    for name in text.split():
+        yield name
+        if key in ("nouns", "fields"):
+            yield known_noun(name)
+
+
 _NUMBERS: Final = frozenset(("number", "integer"))
 
 
@@ -126,15 +136,17 @@ def given_by(tool: ToolFields) -> Iterator[Given]:
             implied = Given(meaning, meaning.field, Evidence.IMPLIED)
             given.setdefault(meaning.name, implied)
     for each in given.values():
-        if each.meaning.name not in taken and _has_one(each.meaning.about, tool.words):
+        is_about = _has_one(each.meaning.about, tool.words)
+        if is_about and each.meaning.name not in taken and not _is_denied(tool, each.meaning):
             yield each
 
 
 def _implies(tool: ToolFields, meaning: SharedMeaning) -> bool:
     makes = tool.deed is Deed.MAKES and not meaning.made_by.isdisjoint(tool.name_words)
+    return (makes or tool.deed in _GIVING) and _has_one(meaning.given_about, tool.words)
+
+
+def _is_denied(tool: ToolFields, meaning: SharedMeaning) -> bool:
+    """Say whether a word by the tool, or by what it has to be given, speaks against a meaning."""
     told = frozenset(word for need in tool.needs for word in need.words)
-    return (
-        (makes or tool.deed in _GIVING)
-        and _has_one(meaning.given_about, tool.words)
-        and meaning.given_unless.isdisjoint(tool.words | told)
-    )
+    return not meaning.given_unless.isdisjoint(tool.words | told)

@@ -9,7 +9,7 @@ from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.seeds import generator
 from astra_mcp.synthesis.trajectories.asking import stage_version
 from astra_mcp.synthesis.trajectories.chain import Chain, ChainOrigin, FoundChain, Join, ToolRef
-from astra_mcp.synthesis.trajectories.chains.fields import Deed
+from astra_mcp.synthesis.trajectories.chains.deeds import Deed
 from astra_mcp.synthesis.trajectories.chains.joining import Step, fit, joins_for, steps_of
 from astra_mcp.synthesis.trajectories.chains.proposing import (
     USUAL_LENGTHS,

@@ -141,12 +141,16 @@ class Proposing:
 def _tools_in_prompt(server: DocumentedServer, seed: int, number: int) -> Sequence[str] | None:
     """The names of the tools that one prompt has room for; None where it has for all of them.
 
-    Each proposal of a large server is shown others, so that all of its tools are seen by some. A tool whose
-    own document is too long is shown to none.
+    Each proposal of a large server is shown others, so that more of its tools are seen. A tool whose own
+    document is too long is shown to none.
     """
     if _num_bytes(server, None) <= _MAX_BYTES:
         return None
-    names = [tool.name for tool in server.tools if _num_bytes(server, [tool.name]) <= _MAX_BYTES]
+    names = [
+        tool.name
+        for tool in server.tools
+        if _num_bytes(server.model_copy(update={"tools": (tool,)}), None) <= _MAX_BYTES
+    ]
     generator(seed, "shown tools", server.name, number).shuffle(names)
     room = bisect_right(
         range(1, len(names) + 1), _MAX_BYTES, key=lambda num: _num_bytes(server, names[:num])

@@ -1,7 +1,7 @@
 """The stage ``walk``: chains as random walks on the transition graph, of bounded length and number.
 
 Source: ASTRA sec. 2.1. Walks are drawn, never listed: twelve tools that all lead to one another have 193,248
-paths of up to six tools, and a server has as many walks as its cap allows.
+walks of two to five, and a server has as many chains as its cap allows.
 """
 
 from collections.abc import Sequence
