@@ -33,6 +33,7 @@ from astra_mcp.synthesis.trajectories.checks.writing import Writing
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskOrigin
 from astra_mcp.types import ToolSpec, canonical_json
+from registry.documents.sources import ServerDocument
 from registry.importers.toucan import read as read_toucan
 
 from real_documents import TOUCAN, prepare_once, real_data
@@ -538,14 +539,16 @@ def test_a_changed_setting_makes_another_version() -> None:
 
 
 def test_no_real_document_breaks_the_weighing_and_its_prompt_is_bounded() -> None:
-    prepared = [prepare_once(d) for d in islice(read_toucan(real_data(TOUCAN)), 150)]
-    servers = [server(p.name, *p.tools) for p in prepared if p.rejection is None]
+    documents = (d for d in read_toucan(real_data(TOUCAN)) if isinstance(d, ServerDocument))
+    prepared = [prepare_once(document) for document in islice(documents, 60)]
+    kept = [p for p in prepared if p.rejection is None]
+    servers = [server(p.name, *(t.spec for t in p.tools if t.spec)) for p in kept]
     for each in servers:
         found = chain(*(t.name for t in each.tools[:5]), of=each)
         weighed = weigh(found, {each.name: each}, "Please do it for me, soon.", SchemaFields())
         assert all(w.is_open or (w.support is None) is (w.fault is not None) for w in weighed)
         assert len(canonical_json(shown_servers(found, (each,)))) <= 64_000
-    assert len(servers) > 50
+    assert len(servers) > 20
 
 
 async def test_documents_that_give_orders_stay_between_their_tags() -> None:
