@@ -231,8 +231,12 @@ async def test_a_join_supports_an_argument_and_one_from_behind_does_not() -> Non
     outcome, asked = await dependent("Who is it?", joined, of=unknown)
     assert isinstance(outcome, Made)
     assert asked == []
-    behind = chain("look", "who", joins=[join(1, "person", 1, "person_id")], of=unknown)
-    outcome, _ = await dependent("Who is it?", behind, of=unknown)
+    clock = tool("now", returns={"time": TEXT})
+    known = server("s", clock, tool("who"), tool("look", person_id=TEXT))
+    back = [join(2, "person", 1, "person_id")]
+    outcome, _ = await dependent(
+        "Who is it?", chain("now", "look", "who", joins=back, of=known), of=known
+    )
     assert reason(outcome) == "unsupported_argument"
 
 
