@@ -35,6 +35,14 @@ def refuse() -> str:
     raise ValueError("no such row")
 
 
+def dig() -> dict[str, object]:
+    """Answer with what lies very deep."""
+    deep: dict[str, object] = {}
+    for _ in range(150):
+        deep = {"in": deep}
+    return deep
+
+
 def count() -> str:
     """Count."""
     return "17"
@@ -43,7 +51,7 @@ def count() -> str:
 @asynccontextmanager
 async def opened(home: Path) -> AsyncGenerator[tuple[RunningGateway, ChainRunner]]:
     """A gateway over two servers that both have ``find``, and a runner on it."""
-    first = InMemoryServer("first", find, sink, refuse)
+    first = InMemoryServer("first", find, sink, refuse, dig)
     second = InMemoryServer("second", find, count)
     async with open_test_gateway(InMemoryCatalog(first, second), home) as gateway:
         yield gateway, GatewayChainRunner(gateway.control, "r1")
@@ -111,6 +119,15 @@ async def test_an_error_of_a_tool_is_its_result_and_one_of_a_server_raises(tmp_p
         assert await still_open(gateway) == []
 
 
+async def test_a_result_that_cannot_be_kept_as_json_is_its_text_alone(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (_, runner):
+        run = await runner.open(["first"], seed=0)
+        found = await run.call(planned("first", "dig"))
+        await run.aclose()
+    assert found.structured is None
+    assert found.result.count("in") == 150
+
+
 async def test_an_unknown_server_or_tool_is_named(tmp_path: Path) -> None:
     async with opened(tmp_path) as (gateway, runner):
         with pytest.raises(UnknownNameError, match=r"'frist'.*did you mean first"):
@@ -136,6 +153,10 @@ async def test_a_gateway_that_is_not_there_is_named() -> None:
     async with GatewayClient("http://127.0.0.1:9", "key") as client:
         with pytest.raises(TransportError, match="no answer from the gateway"):
             await GatewayChainRunner(client, "r").open(["first"], seed=0)
+
+
+def num_records(home: Path) -> int:
+    return len([*home.glob("**/*.jsonl")])
 
 
 class SlowServer(InMemoryServer):
@@ -164,4 +185,4 @@ async def test_who_is_cancelled_while_an_episode_opens_leaves_none_behind(tmp_pa
             slow.may_end.set()
         await slow.is_ready.wait()
         assert await still_open(gateway) == []
-        assert len([*tmp_path.glob("**/*.jsonl")]) == 1  # there was one, with its record
+        assert num_records(tmp_path) == 1  # it was there, and is closed

@@ -1,5 +1,6 @@
 """From a chain to a task: how it is written, and what is held against its arguments and calls."""
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -26,11 +27,16 @@ from astra_mcp.synthesis.trajectories.checks.coherence import Coherence
 from astra_mcp.synthesis.trajectories.checks.dependency import Dependency
 from astra_mcp.synthesis.trajectories.checks.query import named_tool
 from astra_mcp.synthesis.trajectories.checks.results import SchemaFields, plain_name
+from astra_mcp.synthesis.trajectories.checks.shown_chain import shown_servers
+from astra_mcp.synthesis.trajectories.checks.support import weigh
 from astra_mcp.synthesis.trajectories.checks.writing import Writing
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskOrigin
-from astra_mcp.types import ToolSpec
+from astra_mcp.types import ToolSpec, canonical_json
+from registry.documents.sources import ServerDocument
+from registry.importers.toucan import read as read_toucan
 
+from real_documents import TOUCAN, prepare_once, real_data
 from scripted_synthesis import ScriptedAsks
 
 CANCEL = chain("find_customer", "list_orders", "cancel_order")
@@ -225,8 +231,12 @@ async def test_a_join_supports_an_argument_and_one_from_behind_does_not() -> Non
     outcome, asked = await dependent("Who is it?", joined, of=unknown)
     assert isinstance(outcome, Made)
     assert asked == []
-    behind = chain("look", "who", joins=[join(1, "person", 1, "person_id")], of=unknown)
-    outcome, _ = await dependent("Who is it?", behind, of=unknown)
+    clock = tool("now", returns={"time": TEXT})
+    known = server("s", clock, tool("who"), tool("look", person_id=TEXT))
+    back = [join(2, "person", 1, "person_id")]
+    outcome, _ = await dependent(
+        "Who is it?", chain("now", "look", "who", joins=back, of=known), of=known
+    )
     assert reason(outcome) == "unsupported_argument"
 
 
@@ -530,6 +540,19 @@ def test_a_changed_setting_makes_another_version() -> None:
         BackTranslation(DOCUMENTS, (Translator(model, "n"),)).version,
     ]
     assert len({*versions}) == len(versions)
+
+
+def test_no_real_document_breaks_the_weighing_and_its_prompt_is_bounded() -> None:
+    documents = (d for d in read_toucan(real_data(TOUCAN)) if isinstance(d, ServerDocument))
+    prepared = [prepare_once(document) for document in islice(documents, 60)]
+    kept = [p for p in prepared if p.rejection is None]
+    servers = [server(p.name, *(t.spec for t in p.tools if t.spec)) for p in kept]
+    for each in servers:
+        found = chain(*(t.name for t in each.tools[:5]), of=each)
+        weighed = weigh(found, {each.name: each}, "Please do it for me, soon.", SchemaFields())
+        assert all(w.is_open or (w.support is None) is (w.fault is not None) for w in weighed)
+        assert len(canonical_json(shown_servers(found, (each,)))) <= 64_000
+    assert len(servers) > 20
 
 
 async def test_documents_that_give_orders_stay_between_their_tags() -> None:

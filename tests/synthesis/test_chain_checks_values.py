@@ -86,7 +86,9 @@ def test_a_result_without_such_a_thing_has_nothing_to_take(result: Any) -> None:
     assert isinstance(taken(result, field), Nothing)
 
 
-@pytest.mark.parametrize("result", ["Created order A-1044.", '{"broken', "17", {"other": "a"}])
+@pytest.mark.parametrize(
+    "result", ["Created order A-1044.", '{"broken', "17", {"other": "a"}, "[" * 900 + "]" * 900]
+)
 def test_prose_and_other_names_are_not_read_by_code(result: Any) -> None:
     assert isinstance(taken(result, "id"), NotRead)
 

@@ -22,7 +22,7 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from astra_mcp.synthesis.trajectories.chain import ChainRun, ExecutedCall, PlannedCall, ToolRef
-from astra_mcp.types import Origin
+from astra_mcp.types import Origin, json_fault
 from gateway.api.client import UPSTREAM_FAILED, EpisodeClient, GatewayClient, RefusedError
 from gateway.api.wire import (
     DistractorRequest,
@@ -124,6 +124,8 @@ class _GatewayChainRun:
         if result.is_error:
             await self._raise_failure()
         structured = result.structured if isinstance(result.structured, dict) else None
+        if json_fault(structured) is not None:
+            structured = None  # could not be kept; the text says what an agent sees
         return ExecutedCall(
             step=planned.step,
             arguments=planned.arguments,

@@ -11,7 +11,7 @@ import orjson
 from astra_mcp.schemas import SchemaError, compile_validator
 from astra_mcp.synthesis.trajectories.chain import ExecutedCall, Join
 from astra_mcp.synthesis.trajectories.checks.results import plain_name
-from astra_mcp.types import JsonValue
+from astra_mcp.types import JsonValue, json_fault
 
 __all__ = ["Bound", "NotRead", "Nothing", "bind"]
 
@@ -74,7 +74,8 @@ def _document(source: ExecutedCall) -> JsonValue | NotRead:
             read: list[JsonValue] = [orjson.loads(part) for part in chosen]
         except orjson.JSONDecodeError:
             continue
-        if all(isinstance(value, dict | list) for value in read):
+        are_documents = all(isinstance(value, dict | list) for value in read)
+        if are_documents and json_fault(read) is None:
             return read[0] if len(read) == 1 else read
     return NotRead()
 
