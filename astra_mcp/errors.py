@@ -29,6 +29,7 @@ AstraError
         RefusedError    in gateway.api.client
         CallRefusedError    in gateway.api.client
     SourceError
+    AgentError    in training.rollout.agent
 
 Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
 

@@ -14,6 +14,7 @@ from astra_mcp.completions import Reply
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import Meter, Usage
+from astra_mcp.testing import InMemoryCatalog, InMemoryServer, open_test_gateway
 from astra_mcp.trajectory import (
     AgentInfo,
     AssistantMessage,
@@ -24,7 +25,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import JsonValue, ToolResult
 from gateway.api.client import CallRefusedError
-from gateway.api.wire import SourceEnvironment, SourceTask
+from gateway.api.wire import SourceEnvironment, SourceServers, SourceTask
 from training.rollout.agent import CallRequest, EpisodeView
 from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.episode import TIME_IS_OVER
@@ -275,3 +276,37 @@ def test_a_task_is_a_source_with_a_seed_of_its_own() -> None:
     assert (rollout.environment, rollout.question) == (None, None)
     assert rollout.source.model_dump() == {"kind": "task", "id": task.id}
     assert len({r.seed for r in (rollout, *others)}) == 3
+
+
+async def test_a_call_that_is_cut_off_at_a_server_is_on_the_record_and_the_episode_is_closed(
+    tmp_path: Path,
+) -> None:
+    reached = anyio.Event()
+
+    async def hang() -> str:
+        """Never answer."""
+        reached.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    class Waits:
+        info = AgentInfo(name="waits")
+
+        async def play(self, episode: EpisodeView) -> StopReason:
+            await episode.take_turn([CallRequest.of("hang", {})])
+            raise AssertionError
+
+    catalog = InMemoryCatalog(InMemoryServer("quay", hang))
+    source = SourceServers(kind="servers", names=("quay",), prompt="Wait.")
+    async with open_test_gateway(catalog, tmp_path / "home") as gateway:
+        with anyio.fail_after(60):
+            rollout = Rollout(source=source, root_seed=7, index=0)
+            trajectory = await run_rollout(
+                gateway.control, Waits(), rollout, limits=PlayLimits(seconds=1)
+            )
+        assert gateway.episodes.count_open() == 0
+
+    assert reached.is_set()
+    assert (trajectory.status, trajectory.stop) == (EpisodeStatus.CLOSED, StopReason.TIME)
+    assert trajectory.messages[-1].content == TIME_IS_OVER
+    assert [(note.tool, note.is_error) for note in trajectory.calls] == [("hang", True)]

@@ -1,6 +1,7 @@
 """``--agent module:Class``, ``--user`` and limits as they are typed: what is played, and what is refused."""
 
 import json
+import re
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,7 @@ class Blind(Looks):
         return StopReason.ANSWER
 '''
 MODULE = "agents_of_a_test"
+PAGE = Path(__file__).parents[2] / "docs" / "rollouts.md"
 
 
 @pytest.fixture
@@ -148,6 +150,26 @@ def test_a_class_plays_with_and_without_the_model(play: Play, endpoint: Completi
     assert done.returncode == 0, done.stderr
     assert (asked.agent.name, asked.usage and asked.usage.calls) == ("asks", 1)
     assert endpoint.requests[0]["model"] == "the-agent"
+
+
+def test_the_agent_of_the_page_plays_and_hears_its_user(
+    play: Play, endpoint: CompletionsServer, tmp_path: Path
+) -> None:
+    (code,) = re.findall(r"```python\n# my_agent\.py\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "my_agent.py").write_text(code, encoding="utf-8")
+    done_is = json.dumps({"message": "", "is_done": True, "reason": "Known."})
+    begins = json.dumps({"message": "How heavy?", "is_done": False, "reason": "It begins."})
+    endpoint.script.extend(
+        [says(begins), asks(("a", "look", "{}")), says("300 tons."), says(done_is)]
+    )
+
+    models = model_at(endpoint, "agent") | model_at(endpoint, "user")
+    done, trajectory = play("--agent", "my_agent:Patient", "--user", "simulated", **models)
+
+    assert done.returncode == 0, done.stderr
+    assert (trajectory.agent.name, trajectory.stop) == ("patient", StopReason.ANSWER)
+    assert trajectory.user is not None
+    assert (trajectory.user.end, trajectory.reward and trajectory.reward.recall) == ("done", 1.0)
 
 
 @pytest.mark.parametrize(

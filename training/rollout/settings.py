@@ -8,7 +8,7 @@ from training.rollout.limits import PlayLimits
 __all__ = ["MAX_TURNS", "RolloutSettings"]
 
 MAX_TURNS = 32
-"""Of the assistant, and of the user. Source: ASTRA sec. 4."""
+"""Of the assistant, and of the user. Source: ASTRA sec. 3.2.2."""
 
 
 class RolloutSettings(FrozenModel):

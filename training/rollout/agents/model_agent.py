@@ -3,11 +3,9 @@
 from astra_mcp.llm.chat import Chat
 from astra_mcp.trajectory import AgentInfo, StopReason
 from training.rollout.agent import CallRequest, EpisodeView
+from training.rollout.settings import MAX_TURNS
 
-__all__ = ["MAX_TURNS", "ModelAgent"]
-
-MAX_TURNS = 32
-"""Assistant messages of one episode. Source: ASTRA sec. 3."""
+__all__ = ["ModelAgent"]
 
 
 class ModelAgent:
@@ -19,7 +17,7 @@ class ModelAgent:
         Args:
             name: As its endpoint knows it.
             chat: The way to the model.
-            max_turns: Assistant messages after which the agent stops.
+            max_turns: Messages of the agent after which it stops, where the episode does not stop it before.
         """
         self.info = AgentInfo(name="model", model=name)
         self._chat = chat
