@@ -231,6 +231,12 @@ async def test_scores_of_two_methods_do_not_get_into_one_file(
         ScoreWriter(tmp_path / "s.jsonl", METHOD.model_copy(update=change))
 
 
+async def test_half_a_character_in_a_reason_spoils_no_file(tmp_path: Path) -> None:
+    score = a_score().model_copy(update={"reason": "half \ud83d, 潮水"})
+    written(tmp_path / "s.jsonl", score)
+    assert read_scores(tmp_path / "s.jsonl")["d0"].reason == "half ?, 潮水"
+
+
 async def test_a_file_that_another_process_writes_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
     written(out, a_score())

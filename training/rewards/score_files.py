@@ -1,6 +1,7 @@
 """Files of scores: one line per trajectory, appended while a run goes on and put in order at its end."""
 
 import fcntl
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from secrets import token_hex
 from shutil import copymode
 from typing import Self
 
-import orjson
 from pydantic import ValidationError
 
 from astra_mcp.errors import ConfigError
@@ -162,7 +162,8 @@ class ScoreWriter:
         """
         if self._file is None:
             raise ValueError(f"{self.path} is closed")
-        data = orjson.dumps(score.as_line()) + b"\n"
+        line = json.dumps(score.as_line(), ensure_ascii=False, separators=(",", ":"))
+        data = line.encode("utf-8", "replace") + b"\n"  # a model may write half a character
         try:
             if os.write(self._file, data) < len(data):
                 os.truncate(self.path, self._size)
