@@ -182,7 +182,7 @@ async def test_an_end_that_was_cut_off_is_taken_away_and_one_without_a_newline_k
     whole = written(out, a_score(0), a_score(1))
     out.write_bytes(whole[:-cut])
     with ScoreWriter(out, METHOD) as writer:
-        kept = {*writer.states}
+        kept = writer.settled
         writer.write(a_score(2))
     assert kept == ({"d0", "d1"} if cut == 1 else {"d0"})
     assert {*read_scores(out)} == {*kept, "d2"}

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -148,11 +148,6 @@ class ScoreWriter:
     def settled(self) -> set[str]:
         """Digests of the trajectories that are not to be scored again."""
         return {d for d, kept in self._kept.items() if kept.state is not State.UNSCORED}
-
-    @property
-    def states(self) -> Mapping[str, State]:
-        """What became of each trajectory in the file, by digest."""
-        return {digest: kept.state for digest, kept in self._kept.items()}
 
     def write(self, score: Score) -> None:
         """Append a line; one that does not fit on the disk is taken back as a whole.
