@@ -21,6 +21,8 @@ from astra_mcp.report.html.parts import (
     LinePlot,
     Mark,
     Part,
+    Passage,
+    Reading,
     Report,
     Section,
     Series,
@@ -76,6 +78,13 @@ def every_part(word: str) -> list[Part]:
             x=[0, 1],
             series=[Series(name=word, values=[1, None]), Series(name=word, values=[2, 3])],
         ),
+        Reading(
+            caption=word,
+            passages=[
+                Passage(label=word, text=word),
+                Passage(label=word, text=word, is_folded=True),
+            ],
+        ),
     ]
 
 
@@ -95,6 +104,22 @@ def test_no_text_becomes_an_element_an_attribute_or_a_script() -> None:
     assert shape(HOSTILE) == shape("plain")
     assert "\u202e" not in page_of(every_part(HOSTILE), HOSTILE)
     assert HOSTILE.replace("\u202e", r"\u202e") in Page(page_of([], HOSTILE)).text_of("h1")
+
+
+def test_texts_to_read_keep_their_lines_and_fold_where_they_are_told_to() -> None:
+    passages = [
+        Passage(label="said", text="\n  first\n\n  second"),
+        Passage(label="thought", text="hm", is_folded=True),
+    ]
+    html = page_of(
+        [Reading(caption="one", passages=passages), Reading(caption="none", passages=[])]
+    )
+    page = Page(html)
+    assert page.text_of("summary")[:2] == ["one", "thought"]
+    assert "none" not in page.text_of("summary")
+    assert "<pre>\n\n  first\n\n  second</pre>" in html  # the first line break is the element's
+    folded = [a.get("class") for a in page.attributes("details")]
+    assert folded[:2] == ["reading", "passage"]
 
 
 def test_the_page_loads_nothing_and_allows_its_own_script_and_style_alone() -> None:

@@ -182,7 +182,7 @@ async def test_an_end_that_was_cut_off_is_taken_away_and_one_without_a_newline_k
     whole = written(out, a_score(0), a_score(1))
     out.write_bytes(whole[:-cut])
     with ScoreWriter(out, METHOD) as writer:
-        kept = {*writer.states}
+        kept = writer.settled
         writer.write(a_score(2))
     assert kept == ({"d0", "d1"} if cut == 1 else {"d0"})
     assert {*read_scores(out)} == {*kept, "d2"}
@@ -229,6 +229,12 @@ async def test_scores_of_two_methods_do_not_get_into_one_file(
     written(tmp_path / "s.jsonl", a_score())
     with pytest.raises(ConfigError, match="name another file with --out"):
         ScoreWriter(tmp_path / "s.jsonl", METHOD.model_copy(update=change))
+
+
+async def test_half_a_character_in_a_reason_spoils_no_file(tmp_path: Path) -> None:
+    score = a_score().model_copy(update={"reason": "half \ud83d, 潮水"})
+    written(tmp_path / "s.jsonl", score)
+    assert read_scores(tmp_path / "s.jsonl")["d0"].reason == "half ?, 潮水"
 
 
 async def test_a_file_that_another_process_writes_is_refused(tmp_path: Path) -> None:

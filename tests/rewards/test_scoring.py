@@ -431,6 +431,45 @@ async def test_code_decides_before_the_judge_and_the_judge_is_not_asked_about_th
     assert "conciseness" not in {name for name, _ in alone.shown}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "is_decided"),
+    [
+        ('{"page":1}', False),
+        ('{"page":1,"more":2}', False),
+        ('{"page":1e999}', True),
+        ('{"page":1,"page":2}', True),
+        ('{"page":' + "[" * 5000 + "]" * 5000 + "}", True),
+        ('{"page":' + "[" * 300 + "]" * 300 + "}", True),
+        ('{"page":"\\ud83d"}', True),
+        ('{"page":' + "9" * 40 + "}", True),
+        ("null", True),
+        ("\u00a0", False),
+        ("\x00", True),
+    ],
+)
+async def test_arguments_of_every_kind_are_malformed_or_not_and_never_an_error(
+    arguments: str, is_decided: bool
+) -> None:
+    tool: Any = {**READ["function"], "parameters": {"properties": {"page": {"type": "integer"}}}}  # type: ignore[dict-item]
+    message = AssistantMessage(
+        tool_calls=(ToolCall(id="a", function=FunctionCall(name="read", arguments=arguments)),)
+    )
+    trajectory = played(user(), message, told("a"), END).model_copy(
+        update={"tools": ({"type": "function", "function": tool},)}
+    )
+    found = await score(trajectory)
+    assert found.state is State.SCORED
+    assert found.dimensions[TC].value == (0 if is_decided else 1)
+
+
+async def test_a_schema_that_is_unsound_decides_nothing() -> None:
+    tool: Any = {**READ["function"], "parameters": {"type": "nonsense"}}  # type: ignore[dict-item]
+    trajectory = CASES["single round"].trajectory.model_copy(
+        update={"tools": ({"type": "function", "function": tool},)}
+    )
+    assert (await score(trajectory)).dimensions[TC].value == 1
+
+
 @pytest.mark.claim("P82")
 async def test_calls_that_failed_on_purpose_are_told_apart() -> None:
     retried = await score(CASES["good retry"].trajectory)

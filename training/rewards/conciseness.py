@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from astra_mcp.schemas import SchemaError, compile_validator
 from astra_mcp.strict_json import parse_strict
 from astra_mcp.trajectory import ToolCall, Trajectory
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, json_fault
 from training.rewards.shown import calls_of
 
 __all__ = ["CallVerdict", "CallVerdicts", "decided_by_code", "verdicts_on"]
@@ -90,6 +90,8 @@ def _fault(call: ToolCall, schemas: Mapping[str, JsonObject]) -> str | None:
         return f"malformed arguments: {error}"[:_MAX_FAULT]
     if not isinstance(arguments, dict):
         return "malformed arguments: they are no JSON object"
+    if (fault := json_fault(cast("JsonObject", arguments))) is not None:
+        return f"malformed arguments: {fault}"
     return _schema_fault(cast("JsonObject", arguments), schemas[name])
 
 

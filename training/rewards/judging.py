@@ -4,7 +4,7 @@ A judge grades in words, of which each is one value: no text is searched for a n
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, cast
 
@@ -148,7 +148,7 @@ class Asked:
     """What decides one dimension: questions, and what code knows already."""
 
     questions: Sequence[Question] = ()
-    known: Sequence[Assessment] = field(default=())
+    known: Sequence[Assessment] = ()
 
 
 def prompts_version() -> str:

@@ -1,15 +1,15 @@
 """Files of scores: one line per trajectory, appended while a run goes on and put in order at its end."""
 
 import fcntl
+import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
 from typing import Self
 
-import orjson
 from pydantic import ValidationError
 
 from astra_mcp.errors import ConfigError
@@ -149,11 +149,6 @@ class ScoreWriter:
         """Digests of the trajectories that are not to be scored again."""
         return {d for d, kept in self._kept.items() if kept.state is not State.UNSCORED}
 
-    @property
-    def states(self) -> Mapping[str, State]:
-        """What became of each trajectory in the file, by digest."""
-        return {digest: kept.state for digest, kept in self._kept.items()}
-
     def write(self, score: Score) -> None:
         """Append a line; one that does not fit on the disk is taken back as a whole.
 
@@ -162,7 +157,8 @@ class ScoreWriter:
         """
         if self._file is None:
             raise ValueError(f"{self.path} is closed")
-        data = orjson.dumps(score.as_line()) + b"\n"
+        line = json.dumps(score.as_line(), ensure_ascii=False, separators=(",", ":"))
+        data = line.encode("utf-8", "replace") + b"\n"  # a model may write half a character
         try:
             if os.write(self._file, data) < len(data):
                 os.truncate(self.path, self._size)
