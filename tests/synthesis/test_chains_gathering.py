@@ -68,6 +68,21 @@ class Late(ScriptedAsks):
         return await super().ask(prompt, answer, sample=sample)
 
 
+class LateGate:
+    """A gate that answers as late as chance says."""
+
+    name, version, takes = "proposal", ProposalGate(DOCUMENTS).version, Proposal
+
+    def __init__(self, seed: int) -> None:
+        self.chance = generator(seed, "gate")
+
+    async def run(self, item: Item[Proposal]) -> Made[Proposal] | Rejected:
+        """Wait, then judge."""
+        for _ in range(self.chance.randrange(40)):
+            await anyio.lowlevel.checkpoint()
+        return await ProposalGate(DOCUMENTS).run(item)
+
+
 class FailingGate:
     """A gate that fails at one proposal."""
 
@@ -119,7 +134,10 @@ async def find(
 @settings(max_examples=12)
 def test_chains_are_the_same_whatever_the_order_of_answers(seed: int, concurrency: int) -> None:
     async def run() -> tuple[YieldTable, dict[str, list[str]]]:
-        return await find(seed=seed, concurrency=concurrency)
+        store = FakeItemStore()
+        made = await find(seed=seed, concurrency=concurrency, store=store, gate=LateGate(seed))
+        assert walked(store) == WALKED  # so that a later run takes them for the same
+        return made
 
     table, found = anyio.run(run)
     assert found == FOUND
@@ -131,7 +149,16 @@ def test_chains_are_the_same_whatever_the_order_of_answers(seed: int, concurrenc
     ]
 
 
-FOUND = anyio.run(find)[1]
+def walked(store: FakeItemStore) -> dict[str, str]:
+    """The hashes of what was walked on, by server."""
+    return {
+        item: out.input_hash for (_, stage, item), out in store.outcomes.items() if stage == "walk"
+    }
+
+
+STORE = FakeItemStore()
+FOUND = anyio.run(lambda: find(store=STORE))[1]
+WALKED = walked(STORE)
 
 
 @pytest.mark.claim("P56")

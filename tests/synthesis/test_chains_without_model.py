@@ -142,11 +142,19 @@ def test_chains_over_servers_are_joined_and_no_server_takes_all_places(seed: int
         assert len(each.chain.servers) == len(each.chain.steps) in (2, 3)
         targets = {join.target for join in each.chain.joins}
         assert targets == set(range(1, len(each.chain.steps)))
-    pairs = Counter(each.chain.servers[:2] for each in chains)
-    assert max(pairs.values()) <= 3
     backwards = dict(reversed(world.items()))
     assert cross_server_chains(backwards, 60, seed=seed) == chains
     assert cross_server_chains(world, 60, seed=seed + 100) != chains
+
+
+def test_of_few_servers_no_pair_and_no_tool_takes_all_places() -> None:
+    mails = [tool(f"send_email_{n}", "Send a mail.", required="to subject") for n in range(5)]
+    world = {"crm": server("crm", tool("list_contacts", "Contacts of the CRM."))}
+    for others, num in (("ab", 3 * 2), ("abcdefg", 12)):
+        world |= {name: server(name, *mails) for name in others}
+        found = cross_server_chains(world, 100, seed=0, share_of_three=0)
+        assert len(found) == num
+        assert max(Counter(each.chain.servers for each in found).values()) <= 3
 
 
 def test_where_documents_give_fewer_chains_there_are_fewer() -> None:

@@ -146,9 +146,8 @@ def _by_thing(source: Step, target: ToolFields, need: Need) -> Iterator[Fit]:
     noun, attribute = _thing(target, need)
     if not noun or any(own.key == need.key for own in source.fields.needs):
         return
-    told = {
-        how for own in source.fields.needs for of, how in [_thing(source.fields, own)] if of == noun
-    }
+    own_noun = source.fields.noun
+    told = {own.attribute for own in source.fields.needs if (own.noun or own_noun) == noun}
     for field in source.fields.results:
         if attribute in told or (told and attribute != "id" and field.evidence is Evidence.IMPLIED):
             continue  # where the source is given it, its caller knows it already
