@@ -23,7 +23,7 @@ from astra_mcp.trajectory import (
     ToolMessage,
     Trajectory,
 )
-from astra_mcp.types import JsonValue, ToolResult
+from astra_mcp.types import JsonValue, Origin, ToolResult
 from gateway.api.client import CallRefusedError
 from gateway.api.wire import SourceEnvironment, SourceServers, SourceTask
 from training.rollout.agent import CallRequest, EpisodeView
@@ -281,19 +281,21 @@ def test_a_task_is_a_source_with_a_seed_of_its_own() -> None:
 async def test_a_call_that_is_cut_off_at_a_server_is_on_the_record_and_the_episode_is_closed(
     tmp_path: Path,
 ) -> None:
-    reached = anyio.Event()
+    is_stopped = anyio.Event()
 
     async def hang() -> str:
-        """Never answer."""
-        reached.set()
-        await anyio.sleep_forever()
-        raise AssertionError
+        """Answer when nobody waits any more."""
+        await is_stopped.wait()
+        return "300 tons"
 
     class Waits:
         info = AgentInfo(name="waits")
 
         async def play(self, episode: EpisodeView) -> StopReason:
-            await episode.take_turn([CallRequest.of("hang", {})])
+            try:
+                await episode.take_turn([CallRequest.of("hang", {})])
+            finally:
+                is_stopped.set()
             raise AssertionError
 
     catalog = InMemoryCatalog(InMemoryServer("quay", hang))
@@ -306,7 +308,7 @@ async def test_a_call_that_is_cut_off_at_a_server_is_on_the_record_and_the_episo
             )
         assert gateway.episodes.count_open() == 0
 
-    assert reached.is_set()
     assert (trajectory.status, trajectory.stop) == (EpisodeStatus.CLOSED, StopReason.TIME)
     assert trajectory.messages[-1].content == TIME_IS_OVER
-    assert [(note.tool, note.is_error) for note in trajectory.calls] == [("hang", True)]
+    notes = [(note.tool, note.origin, note.is_error) for note in trajectory.calls]
+    assert notes == [("hang", Origin.TOOL, True)]

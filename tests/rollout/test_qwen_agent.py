@@ -10,11 +10,13 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from astra_mcp.errors import ModelError
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import metered
+from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.trajectory import (
     AssistantMessage,
     StopReason,
@@ -33,6 +35,7 @@ from training.rollout.run import run_rollout
 from training.rollout.settings import RolloutSettings
 from training.rollout.users.user import Spoken, UserStop
 
+from command_line import Cli
 from completions_server import CompletionsServer, Entry, asks, refuses, says
 from in_memory_tools import CITY, InMemoryTools, spec
 from qwen_agent_runs import install_qwen_agent
@@ -157,6 +160,23 @@ async def test_trajectories_of_both_differ_in_the_agent_s_name_alone(
     assert {line.pop("agent") for line in foreign} == {'{"name":"qwen-agent","model":"scripted"}'}
     assert own == foreign
     assert json.loads(own[0]["reward"])["recall"] == 1.0
+
+
+def test_the_command_lets_it_play(endpoint: CompletionsServer, tmp_path: Path) -> None:
+    endpoint.script.extend([asks(("a", "look", "{}")), says("300 tons.")])
+    file = tmp_path / "t.jsonl"
+    opening = open_small_gateway(tmp_path / "gateway")
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as gateway:
+        model = ("--agent", "qwen-agent:small", "--base-url", endpoint.base_url)
+        where = ("--gateway", gateway.url, "--out", str(file), "--json")
+        key = {"ASTRA_MCP_CONTROL_KEY": CONTROL_KEY}
+        done = Cli(tmp_path / "home").run("rollout", *model, NAME, *where, **key)
+
+    assert done.returncode == 0, done.stderr
+    assert (done.told["agent"], done.told["model"]) == ("qwen-agent", "small")
+    (episode,) = done.told["episodes"]
+    assert (episode["stop"], episode["recall"], episode["usage"]["calls"]) == ("answer", 1.0, 2)
+    assert endpoint.requests[0]["model"] == "small"
 
 
 class TwoTurnUser:

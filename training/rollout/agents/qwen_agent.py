@@ -123,7 +123,6 @@ class _Table:
         """Ask the model, and remember what it says until the loop has made its calls."""
         reply: ChatReply = _in_loop(self.chat.complete, messages, tools)
         self._reply = reply
-        self._answers.clear()
         self._ids = [self._name_call(call.id) for call in reply.calls]
         return reply
 
