@@ -60,7 +60,7 @@ def _json_text(value: object) -> str:
 
 def _value_of(name: str, text: object) -> Any:
     if not isinstance(text, str):
-        raise ValueError(
+        raise ValueError(  # noqa: TRY004 - a fault of the text, like the others here
             f"{name}: must be JSON text in a string, as all members are since version 3"
         )
     try:

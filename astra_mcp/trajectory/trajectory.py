@@ -296,6 +296,12 @@ class Trajectory(FrozenModel):
         return name if self.source.get("kind") == "environment" and isinstance(name, str) else None
 
     @property
+    def task(self) -> str | None:
+        """Id of the synthesized task, or None for another kind of source."""
+        id = self.source.get("id")
+        return id if self.source.get("kind") == "task" and isinstance(id, str) else None
+
+    @property
     def question(self) -> str | None:
         """Id of the environment's further question that was asked; None for the main one."""
         asked = self.source.get("question")

@@ -79,6 +79,8 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     question: rollout_options.Question = None,
     questions: rollout_options.Questions = "main",
     server: rollout_options.Servers = None,
+    tasks: rollout_options.Tasks = None,
+    task: rollout_options.Task = None,
     prompt: rollout_options.Prompt = None,
     prompt_file: rollout_options.PromptFile = None,
     system_prompt: rollout_options.SystemPrompt = None,
@@ -112,7 +114,14 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
         options = _Options(
             agent=player,
             sources=ask_sources(
-                names, server, prompt, prompt_file, asked=question, questions=questions
+                names,
+                server,
+                prompt,
+                prompt_file,
+                asked=question,
+                questions=questions,
+                tasks=task,
+                task_run=tasks,
             ),
             num_episodes=episodes,
             num_samples=samples,
@@ -200,7 +209,10 @@ async def _play(
 ) -> tuple[RolloutReport, bool]:
     """Play everything that is not there yet; a signal stops it and keeps what is finished."""
     report = RolloutReport(
-        writer.write, servers=options.sources.servers, first_line=writer.num_lines
+        writer.write,
+        servers=options.sources.servers,
+        tasks=options.sources.shown_tasks,
+        first_line=writer.num_lines,
     )
     for kept in find_kept(writer.path, writer.num_lines, rollouts, player):
         report.keep(kept.place, kept.trajectory, line=kept.line)
@@ -248,11 +260,13 @@ def _check(options: _Options, settings: Settings) -> None:
 
 def _check_task(options: _Options) -> None:
     """Refuse an agent that would have nothing to go by at servers."""
-    if not options.sources.servers:
-        return
-    if options.agent == GOLD_AGENT:
-        msg = "the oracle plays the gold calls of environments, and servers have none: see --agent"
+    asked = options.sources
+    if options.agent == GOLD_AGENT and (asked.servers or asked.has_tasks):
+        what = "tasks" if asked.has_tasks else "servers"
+        msg = f"the oracle plays the gold calls of environments, and {what} have none: see --agent"
         raise ConfigError(msg)
+    if not asked.servers:
+        return
     if options.agent not in BUILT_IN_AGENTS and not options.sources.prompts:
         msg = "a model at servers needs something to do: give --prompt or --prompt-file"
         raise ConfigError(msg)

@@ -12,12 +12,14 @@ from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel, json_fault
 from gateway.api.client import GatewayClient
 from gateway.api.seams import EnvironmentInfo
-from gateway.api.wire import SourceEnvironment, SourceServers
+from gateway.api.wire import SourceEnvironment, SourceServers, SourceTask
 from training.rollout.plan import Source
 
 __all__ = ["AskedSources", "FoundSources", "ask_sources", "find_sources", "read_system_prompt"]
 
 _MAX_SHOWN = 30
+ALL_RUNS = "all"
+"""Of ``--tasks``: whichever run made them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,22 @@ class AskedSources:
     """Of each episode; where there is one, no environment is played."""
     prompts: tuple[str, ...]
     """Each is played at the servers; without any, one episode has no prompt."""
+    tasks: tuple[str, ...] = ()
+    """Synthesized ones, by id."""
+    task_run: str | None = None
+    """Each task that this run of synthesis kept, or any run where it is ``all``."""
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether tasks are played, and no environment."""
+        return bool(self.tasks) or self.task_run is not None
+
+    @property
+    def shown_tasks(self) -> str | None:
+        """Which tasks they are, for people; None where there are none."""
+        if self.task_run is not None:
+            return "of all runs" if self.task_run == ALL_RUNS else f"of the run {self.task_run}"
+        return ", ".join(self.tasks) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +72,8 @@ def ask_sources(
     *,
     asked: Sequence[str] | None = None,
     questions: AskedQuestions = "main",
+    tasks: Sequence[str] | None = None,
+    task_run: str | None = None,
 ) -> AskedSources:
     """Read the options; what is named twice is played once.
 
@@ -64,10 +84,15 @@ def ask_sources(
         prompt_file: ``--prompt-file``.
         asked: ``--question``.
         questions: ``--questions``.
+        tasks: ``--task``.
+        task_run: ``--tasks``.
 
     Raises:
         ConfigError: They do not go together, or the file holds no prompts.
     """
+    if tasks or task_run is not None:
+        others = (environments, servers, prompt, prompt_file, asked)
+        return _ask_tasks(tasks or (), task_run, others=others)
     if environments and servers:
         raise ConfigError(
             f"an episode is of an environment or of servers: name {environments[0]!r} as NAME, or "
@@ -99,6 +124,25 @@ def ask_sources(
     )
 
 
+def _ask_tasks(tasks: Sequence[str], run: str | None, *, others: Sequence[object]) -> AskedSources:
+    if any(others):
+        raise ConfigError(
+            "a task brings its servers and its query: leave NAME, --server, --prompt, --prompt-file and"
+            " --question out where --tasks or --task is given"
+        )
+    if tasks and run is not None:
+        raise ConfigError("--task names single tasks, --tasks all of a run: give one of them")
+    return AskedSources(
+        environments=(),
+        questions=(),
+        has_all_questions=False,
+        servers=(),
+        prompts=(),
+        tasks=tuple(dict.fromkeys(tasks)),
+        task_run=run,
+    )
+
+
 def read_system_prompt(given: str | None) -> str | None:
     """Take a text as it is, or that of the file that ``@`` stands before.
 
@@ -126,6 +170,8 @@ async def find_sources(gateway: GatewayClient, asked: AskedSources) -> FoundSour
         UnknownNameError: Something does not exist; names the closest ones.
         TransportError: The gateway does not tell.
     """
+    if asked.has_tasks:
+        return FoundSources(sources=await _find_tasks(gateway, asked))
     if asked.servers:
         _require("server", asked.servers, [server.name for server in await gateway.servers()])
         return FoundSources(
@@ -145,6 +191,18 @@ async def find_sources(gateway: GatewayClient, asked: AskedSources) -> FoundSour
         ],
         uncounted=tuple(e.name for e in found if e.interactive),
     )
+
+
+async def _find_tasks(
+    gateway: GatewayClient, asked: AskedSources
+) -> Sequence[tuple[Source, str | None]]:
+    run = None if asked.task_run in (None, ALL_RUNS) else asked.task_run
+    there = [task.id for task in await gateway.tasks(run)]
+    _require("task", asked.tasks, there)
+    if not there:
+        of = "" if run is None else f" of the run {run!r}"
+        raise ConfigError(f"the gateway knows no task{of}: `astra-mcp synth tasks` makes some")
+    return [(SourceTask(kind="task", id=id), None) for id in asked.tasks or there]
 
 
 async def _find_questions(

@@ -39,6 +39,17 @@ Servers = Annotated[
         "--server", metavar="NAME", help="Play this server and no environment. Repeatable."
     ),
 ]
+Tasks = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RUN|all",
+        help="Play the tasks that this run of `synth tasks` kept, and no environment.",
+    ),
+]
+Task = Annotated[
+    list[str] | None,
+    typer.Option("--task", metavar="ID", help="Play this synthesized task. Repeatable."),
+]
 Prompt = Annotated[str | None, typer.Option(help="With --server: what the agent is asked to do.")]
 PromptFile = Annotated[
     Path | None,

@@ -46,6 +46,7 @@ class RolloutReport:
         write: Callable[[Trajectory], None],
         *,
         servers: Sequence[str] = (),
+        tasks: str | None = None,
         first_line: int = 0,
     ) -> None:
         """Take the way out.
@@ -53,12 +54,14 @@ class RolloutReport:
         Args:
             write: Keeps one trajectory; nothing else does.
             servers: Names of those that are played, where they are no environments.
+            tasks: Which tasks are played, for people, where it is such.
             first_line: Number of the line that is written first, behind those that are there.
         """
         self._write = write
         self._next_line = first_line
         self._num_kept = 0
         self._servers = tuple(servers)
+        self._tasks = tasks
         self._rows: list[_Row] = []
         self._reward_sum = 0.0
         self._num_rewards = 0
@@ -153,11 +156,12 @@ class RolloutReport:
         figures = ["reward", "recall", "calls"]
         figures += ["tokens"] if total.calls else []
         figures += ["cost"] if total.cost else []
-        what = "servers" if self._servers else "environment"
+        what = "servers" if self._servers else "tasks" if self._tasks else "environment"
+        all_of_them = ", ".join(self._servers) or self._tasks or ""
         table = Table(whole("id"), what, "status", "stop", *map(number, figures))
         for (name, question), rows in self._by_question():
             shown = _shown_figures(rows)
-            named = [name or ", ".join(self._servers), *([question] if question else [])]
+            named = [name or all_of_them, *([question] if question else [])]
             table.add_row(
                 _show_id(rows),
                 " ".join(named),
@@ -198,6 +202,7 @@ def _episode_row(row: _Row) -> dict[str, Any]:
         "episode_id": played.episode_id,
         "environment": played.environment,
         "question": played.question,
+        "task": played.task,
         "agent": played.agent.name,
         "seed": played.seeds.episode,
         "group": played.group,
