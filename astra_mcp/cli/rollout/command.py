@@ -107,58 +107,65 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     base_url: rollout_options.BaseUrl = None,
     as_json: rollout_options.AsJson = False,
 ) -> None:
-    """Let an agent play environments or servers over HTTP and MCP, and print what it earned."""
+    """Let an agent play environments, tasks or servers over HTTP and MCP, and print what it earned."""
+    # Nothing else is bound yet: these are all options, by their names.
+    given = rollout_options.Given(**locals())
     with report_errors():
         settings = load_settings()
-        player = agent or settings.models.agent.model
-        options = _Options(
-            agent=player,
-            sources=ask_sources(
-                names,
-                server,
-                prompt,
-                prompt_file,
-                asked=question,
-                questions=questions,
-                tasks=task,
-                task_run=tasks,
-            ),
-            num_episodes=episodes,
-            num_samples=samples,
-            seed=seed,
-            difficulty=ask_difficulty(
-                mode=distractors,
-                k=k,
-                rate=failure_rate,
-                kinds=failure_kinds,
-                delay=failure_delay,
-                scope=failure_scope,
-                is_gold=player == GOLD_AGENT,
-            ),
-            bounds=ask_bounds(
-                settings,
-                player,
-                user=user,
-                max_turns=max_turns,
-                max_seconds=max_seconds,
-                max_completion_tokens=max_completion_tokens,
-                max_prompt_tokens=max_prompt_tokens,
-                max_invalid_calls=max_invalid_calls,
-                max_user_turns=max_user_turns,
-            ),
-            system_prompt=read_system_prompt(system_prompt),
-            concurrency=concurrency or max(_USUAL_CONCURRENCY, samples),
-            out=out,
-            resumes=resume,
-            gateway=gateway,
-            base_url=base_url,
-            as_json=as_json,
-        )
+        options = _asked(given, settings)
         _check(options, settings)
         with open_tracing():
             code = run_async(_rollout, settings, options)
     if code is not ExitCode.DONE:
         raise typer.Exit(code)
+
+
+def _asked(given: rollout_options.Given, settings: Settings) -> _Options:
+    """Read the options."""
+    player = given.agent or settings.models.agent.model
+    return _Options(
+        agent=player,
+        sources=ask_sources(
+            given.names,
+            given.server,
+            given.prompt,
+            given.prompt_file,
+            asked=given.question,
+            questions=given.questions,
+            tasks=given.task,
+            task_run=given.tasks,
+        ),
+        num_episodes=given.episodes,
+        num_samples=given.samples,
+        seed=given.seed,
+        difficulty=ask_difficulty(
+            mode=given.distractors,
+            k=given.k,
+            rate=given.failure_rate,
+            kinds=given.failure_kinds,
+            delay=given.failure_delay,
+            scope=given.failure_scope,
+            is_gold=player == GOLD_AGENT,
+        ),
+        bounds=ask_bounds(
+            settings,
+            player,
+            user=given.user,
+            max_turns=given.max_turns,
+            max_seconds=given.max_seconds,
+            max_completion_tokens=given.max_completion_tokens,
+            max_prompt_tokens=given.max_prompt_tokens,
+            max_invalid_calls=given.max_invalid_calls,
+            max_user_turns=given.max_user_turns,
+        ),
+        system_prompt=read_system_prompt(given.system_prompt),
+        concurrency=given.concurrency or max(_USUAL_CONCURRENCY, given.samples),
+        out=given.out,
+        resumes=given.resume,
+        gateway=given.gateway,
+        base_url=given.base_url,
+        as_json=given.as_json,
+    )
 
 
 async def _rollout(settings: Settings, options: _Options) -> ExitCode:

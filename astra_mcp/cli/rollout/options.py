@@ -1,5 +1,6 @@
 """The options of ``astra-mcp rollout``, as its help shows them."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -189,3 +190,41 @@ BaseUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a person wrote, by the names of the options; see their help."""
+
+    names: list[str] | None
+    agent: str | None
+    question: list[str] | None
+    questions: AskedQuestions
+    server: list[str] | None
+    tasks: str | None
+    task: list[str] | None
+    prompt: str | None
+    prompt_file: Path | None
+    system_prompt: str | None
+    episodes: int
+    samples: int
+    seed: int
+    distractors: DistractorMode | None
+    k: int | None
+    failure_rate: float | None
+    failure_kinds: str | None
+    failure_delay: bool
+    failure_scope: FailureScope | None
+    max_turns: int | None
+    max_seconds: float | None
+    max_completion_tokens: int | None
+    max_prompt_tokens: int | None
+    max_invalid_calls: int | None
+    user: str | None
+    max_user_turns: int | None
+    concurrency: int | None
+    out: Path | None
+    resume: bool
+    gateway: str | None
+    base_url: str | None
+    as_json: bool
