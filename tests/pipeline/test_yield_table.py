@@ -92,3 +92,16 @@ async def test_programs_get_the_yield_by_stage_and_reason_and_its_cost() -> None
         ("draft", 7, 7),
         ("judge", 7, 4),
     ]
+
+
+def test_a_stage_that_gathers_received_what_it_was_given_and_not_what_was_made_before_it() -> None:
+    tally = Tally(["a", "b", "c"], gathering=["b"])
+    tally.hear(Given("i"))
+    made = outcome("i", ItemStatus.FINISHED, "", item("x"), item("y"), item("z"))
+    tally.hear(Settled("a", made, CALL, is_recalled=True))
+    tally.hear(Given("i", "b"))
+    tally.hear(
+        Settled("b", outcome("i", ItemStatus.FINISHED, "", item("v")), CALL, is_recalled=True)
+    )
+    assert [row.received for row in tally.table().stages] == [1, 1, 1]
+    assert tally.table().num_not_begun == 1

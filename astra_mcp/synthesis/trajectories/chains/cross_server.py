@@ -46,7 +46,7 @@ class _Index:
 def cross_server_chains(
     documents: Documents, num: int, *, seed: int, share_of_three: float = 0.5
 ) -> list[FoundChain]:
-    """Build chains over servers, joined by output fields to inputs.
+    """Build chains over servers, joined by output fields to inputs; ``chain_item`` makes items of them.
 
     Two servers are compatible where a result of one holds what an argument of the other one takes, and the
     value means the same to every server (``meanings.toml``); so are their domains then. Half of the draws

@@ -2,7 +2,8 @@
 
 Within a server a name leads to the thing that it names: ``order_id`` is the ``id`` of what ``list_orders``
 gives. Between servers only what means the same to all of them is joined. A word that names anything, such as
-``name``, ``query`` or ``type``, joins nothing by itself.
+``name``, ``query`` or ``type``, joins nothing by itself. What no document shows has the name that is usual:
+who binds a join to a result looks for the argument's own name too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
