@@ -30,6 +30,7 @@ from astra_mcp.types import JsonObject, Origin
 from training.rewards.score import Dimension, Method, Score, State
 from training.rewards.scoring import score_trajectory
 
+from assorted_trajectories import assorted
 from trajectories import a_trajectory
 
 pytestmark = pytest.mark.anyio
@@ -553,6 +554,15 @@ async def test_an_address_that_a_call_reached_was_told() -> None:
         rules = (await score(trajectory)).rules
         assert rules is not None
         assert rules.unseen_urls == unseen
+
+
+async def test_trajectories_of_every_kind_get_a_total_or_a_reason() -> None:
+    for trajectory in assorted(150):
+        found = await score(trajectory)
+        assert (found.total is None) == (found.reason is not None)
+        assert (found.state is State.SCORED) == (found.total is not None)
+        assert found.state is not State.UNSCORED
+        assert Score.from_line(json.loads(json.dumps(found.as_line()))) == found
 
 
 async def test_a_trajectory_that_fits_no_prompt_is_unscored_and_costs_nothing() -> None:

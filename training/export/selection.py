@@ -24,13 +24,9 @@ class ScoreFloors:
     """By digest."""
     floors: Floors
 
-    def score_of(self, trajectory: Trajectory) -> Score | None:
-        """Find the score of a trajectory of the same content."""
-        return self.scores.get(digest_of(trajectory))
-
     def refusing(self, trajectory: Trajectory) -> str | None:
         """Name the first floor that leaves a trajectory out."""
-        return self.floors.refusing(self.score_of(trajectory))
+        return self.floors.refusing(self.scores.get(digest_of(trajectory)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from training.export.row_files import LINES, PARQUET, new_file, write_rows
 from training.export.selection import ScoreFloors, Selected, Selection
 from training.export.sft_card import Tally, write_sft_card
 from training.export.sft_rows import chat_row, openai_row, score_columns
+from training.rewards.score import digest_of
 
 __all__ = ["SftExport", "SftForm", "export_sft"]
 
@@ -100,9 +101,7 @@ def _check(files: Sequence[Path], file: Path, form: SftForm) -> None:
 
 
 def _scored_row(scored: ScoreFloors, trajectory: Trajectory) -> JsonObject:
-    score = scored.score_of(trajectory)
-    columns = {} if score is None else score_columns(score)
-    return {**chat_row(trajectory), **columns}
+    return {**chat_row(trajectory), **score_columns(scored.scores[digest_of(trajectory)])}
 
 
 def _rows(
