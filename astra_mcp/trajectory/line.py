@@ -60,9 +60,7 @@ def _json_text(value: object) -> str:
 
 def _value_of(name: str, text: object) -> Any:
     if not isinstance(text, str):
-        raise ValueError(  # noqa: TRY004 - a fault of the text, like the others here
-            f"{name}: must be JSON text in a string, as all members are since version 3"
-        )
+        raise ValueError(f"{name}: must be JSON text in a string, as it is since version 3")  # noqa: TRY004
     try:
         return parse_strict(text)
     except RecursionError:

@@ -18,6 +18,8 @@ from completions_server import Body, CompletionsServer, asks, says
 from small_gateway import NAME, SmallGateway, open_small_gateway
 
 AGENTS = '''
+import anyio
+
 from astra_mcp.trajectory import AgentInfo, StopReason
 from training.rollout.agent import CallRequest
 
@@ -58,6 +60,17 @@ class Breaks(Looks):
 class Strange(Looks):
     async def play(self, episode):
         return "enough"
+
+
+class Claims(Looks):
+    async def play(self, episode):
+        return StopReason.USER_TURNS
+
+
+class Groups(Looks):
+    async def play(self, episode):
+        async with anyio.create_task_group() as group:
+            group.start_soon(Loops.play, self, episode)
 
 
 class Loops(Looks):
@@ -174,7 +187,11 @@ def test_the_agent_of_the_page_plays_and_hears_its_user(
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("Breaks", "KeyError: 'nothing' (line "), ("Strange", "gave 'enough' for the reason")],
+    [
+        ("Breaks", "KeyError: 'nothing' (line "),
+        ("Strange", "gave 'enough' for the reason"),
+        ("Claims", "it may be StopReason.ANSWER, TURNS, LENGTH"),
+    ],
 )
 def test_a_mistake_of_a_class_fails_its_episode_and_says_where(
     play: Play, name: str, words: str
@@ -188,8 +205,9 @@ def test_a_mistake_of_a_class_fails_its_episode_and_says_where(
     assert words in trajectory.failure.message
 
 
-def test_a_class_is_bounded_as_a_model_is(play: Play) -> None:
-    done, trajectory = play("--agent", f"{MODULE}:Loops", "--max-turns", "4")
+@pytest.mark.parametrize("name", ["Loops", "Groups"])
+def test_a_class_is_bounded_as_a_model_is(play: Play, name: str) -> None:
+    done, trajectory = play("--agent", f"{MODULE}:{name}", "--max-turns", "4")
 
     assert done.returncode == 0
     assert (trajectory.status, trajectory.stop) == (EpisodeStatus.CLOSED, StopReason.TURNS)

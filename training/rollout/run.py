@@ -222,24 +222,30 @@ async def _play(
         with episode.bounded(limits, meter):
             await episode.begin()
             stop = await agent.play(episode)
+            _check_heard(agent, episode, stop)
     except EpisodeEndedError:
         return StopReason.ENDED, None
     except LimitReachedError as error:
         return error.stop, None
     except (ModelError, UntoldTokensError, AgentError, UserError) as error:
-        return StopReason.FAILURE, TrajectoryFailure(boundary=_side(error), message=str(error))
+        # An agent that breaks by being told to stop has stopped.
+        if episode.reached is None or not isinstance(error, AgentError):
+            return StopReason.FAILURE, TrajectoryFailure(boundary=_side(error), message=str(error))
     except TransportError as error:
         return StopReason.FAILURE, _transport_failure(error)
-    if episode.reached is None and stop is StopReason.ANSWER and _waits(episode):
-        message = f"the agent {agent.info.name!r} does not hear the user: it ended with an answer"
-        failure = TrajectoryFailure(boundary=RolloutBoundary.AGENT, message=message)
-        return StopReason.FAILURE, failure
     return episode.reached or stop, None
 
 
-def _waits(episode: LiveEpisode) -> bool:
-    """True where a user had no chance to say more."""
-    return episode.user is not None and episode.user.end is None
+def _check_heard(agent: Agent, episode: LiveEpisode, stop: StopReason) -> None:
+    """Refuse an end before a user could say more.
+
+    Raises:
+        AgentError: The agent did not ask.
+    """
+    if stop is StopReason.ANSWER and episode.user is not None and episode.user.end is None:
+        raise AgentError(
+            f"the agent {agent.info.name!r} does not hear the user: it ended with an answer"
+        )
 
 
 def _side(error: Exception) -> RolloutBoundary:

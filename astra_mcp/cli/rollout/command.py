@@ -1,8 +1,8 @@
 """``astra-mcp rollout``: let an agent play episodes through the gateway, and keep the trajectories."""
 
 import difflib
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -43,6 +43,7 @@ from astra_mcp.trajectory import AgentInfo, Trajectory, TrajectoryWriter
 from astra_mcp.types import JsonObject, canonical_json
 from gateway.api.client import GatewayClient
 from gateway.api.settings import public_url_fault
+from gateway.api.wire import SourceTask
 from training.rollout.plan import Rollout, plan_rollouts
 from training.rollout.resume import find_kept
 from training.rollout.run import run_rollouts
@@ -188,6 +189,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
             system_prompt=options.system_prompt,
             options=_recorded_options(options, settings),
         )
+        rollouts = [_labelled(rollout, found.domains) for rollout in rollouts]
         path = options.out or _default_file(settings.home, options.agent)
         with TrajectoryWriter(path, goes_on=options.resumes) as writer:
             playing = partial(
@@ -350,6 +352,13 @@ def _say_kept(writer: TrajectoryWriter, report: RolloutReport) -> None:
     again = writer.num_lines - report.num_finished
     failed = f", {again} that failed are played again" if again else ""
     say.print(f"{report.num_finished} episodes are kept in {writer.path}{failed}")
+
+
+def _labelled(rollout: Rollout, domains: Mapping[str, str]) -> Rollout:
+    """Let the trajectory of a task say what the task is about."""
+    source = rollout.source
+    domain = domains.get(source.id) if isinstance(source, SourceTask) else None
+    return rollout if domain is None else replace(rollout, labels={"domain": domain})
 
 
 def _default_file(home: Path, agent: str) -> Path:

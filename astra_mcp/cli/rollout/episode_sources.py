@@ -1,7 +1,7 @@
 """What a rollout plays: environments with their own questions, or named servers with a user's prompts."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -60,6 +60,8 @@ class FoundSources:
 
     sources: Sequence[tuple[Source, str | None]]
     """In the order in which it was named, with the versions of environments."""
+    domains: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the tasks among it, by id, where they are known."""
     uncounted: tuple[str, ...] = ()
     """The environments among it that interactive endpoints show, where calls do not count."""
 
@@ -171,7 +173,7 @@ async def find_sources(gateway: GatewayClient, asked: AskedSources) -> FoundSour
         TransportError: The gateway does not tell.
     """
     if asked.has_tasks:
-        return FoundSources(sources=await _find_tasks(gateway, asked))
+        return await _find_tasks(gateway, asked)
     if asked.servers:
         _require("server", asked.servers, [server.name for server in await gateway.servers()])
         return FoundSources(
@@ -193,16 +195,18 @@ async def find_sources(gateway: GatewayClient, asked: AskedSources) -> FoundSour
     )
 
 
-async def _find_tasks(
-    gateway: GatewayClient, asked: AskedSources
-) -> Sequence[tuple[Source, str | None]]:
+async def _find_tasks(gateway: GatewayClient, asked: AskedSources) -> FoundSources:
     run = None if asked.task_run in (None, ALL_RUNS) else asked.task_run
-    there = [task.id for task in await gateway.tasks(run)]
+    there = {task.id: task for task in await gateway.tasks(run)}
     _require("task", asked.tasks, there)
     if not there:
         of = "" if run is None else f" of the run {run!r}"
         raise ConfigError(f"the gateway knows no task{of}: `astra-mcp synth tasks` makes some")
-    return [(SourceTask(kind="task", id=id), None) for id in asked.tasks or there]
+    played = [there[id] for id in asked.tasks or there]
+    return FoundSources(
+        sources=[(SourceTask(kind="task", id=task.id), None) for task in played],
+        domains={task.id: task.domain for task in played if task.domain is not None},
+    )
 
 
 async def _find_questions(

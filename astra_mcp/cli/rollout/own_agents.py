@@ -20,6 +20,8 @@ __all__ = ["OwnAgent", "find_own_agent", "names_own_agent"]
 
 _FORM = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<class>[A-Z]\w*)")
 """A module, and a class by its capital: names of models have a colon too, such as ``llama3:latest``."""
+_OWN_REASONS = (StopReason.ANSWER, StopReason.TURNS, StopReason.LENGTH)
+"""Others are not an agent's to say."""
 _RULE = "see Agents of your own in docs/rollouts.md"
 
 
@@ -71,9 +73,11 @@ class _Attributed:
                 f"{type(error).__name__}: {error} (line {at.lineno} of {Path(at.filename).name})"
             )
             raise AgentError(f"the agent {self.info.name!r} broke: {words}") from error
-        if stop not in tuple(StopReason):
+        if stop not in _OWN_REASONS:
             msg = f"the agent {self.info.name!r} gave {stop!r} for the reason why it stopped"
-            raise AgentError(f"{msg}: it must be one of astra_mcp.trajectory.StopReason")
+            raise AgentError(
+                f"{msg}: it may be StopReason.{', '.join(r.name for r in _OWN_REASONS)}"
+            )
         return StopReason(stop)
 
 
