@@ -219,6 +219,11 @@ async def test_what_an_argument_chooses_among_and_what_a_result_gave_need_not_be
     assert isinstance(await gated(OTHER, original=draft(query, executed=EXECUTED)), Made)
 
 
+async def test_what_is_too_short_to_be_looked_for_is_left_to_the_judge() -> None:
+    original = draft(f"{QUERY} For 2.", executed=(called("find_ferry", island="2"),))
+    assert isinstance(await gated(f"{OTHER} For two.", original=original), Made)
+
+
 def test_details_are_numbers_codes_dates_addresses_and_what_is_quoted() -> None:
     told = "Book “Hotel Lux” ('quiet room') for 3 May 2025, ref AB-12_9, $1,200, via x@y.org or https://a.b/c?d=1."
     assert details_of(told) == (

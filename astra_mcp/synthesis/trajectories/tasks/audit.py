@@ -209,4 +209,5 @@ def wilson_interval(num: int, total: int, confidence: float = _CONFIDENCE) -> tu
     share, square = num / total, z * z / total
     middle = (share + square / 2) / (1 + square)
     reach = z * sqrt(share * (1 - share) / total + square / total / 4) / (1 + square)
-    return max(0.0, middle - reach), min(1.0, middle + reach)
+    # The ends are exact where rounding would leave them beside 0 and 1.
+    return 0.0 if num == 0 else middle - reach, 1.0 if num == total else middle + reach
