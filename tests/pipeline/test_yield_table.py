@@ -95,7 +95,7 @@ async def test_programs_get_the_yield_by_stage_and_reason_and_its_cost() -> None
 
 
 def test_a_stage_that_gathers_received_what_it_was_given_and_not_what_was_made_before_it() -> None:
-    tally = Tally(["a", "b", "c"], gathering=["b"])
+    tally = Tally(["a", "b", "c"], follows={"b": "c"})
     tally.hear(Given("i"))
     made = outcome("i", ItemStatus.FINISHED, "", item("x"), item("y"), item("z"))
     tally.hear(Settled("a", made, CALL, is_recalled=True))

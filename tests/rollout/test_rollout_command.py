@@ -134,6 +134,7 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
             "tokens",
             "cost",
             "question",
+            "task",
             "group",
             "sample",
             "usage",

@@ -7,7 +7,6 @@ from math import isclose, prod, sqrt
 from typing import Any
 
 import pytest
-from documented_servers import plain_server, server, tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +35,7 @@ from astra_mcp.synthesis.trajectories.chains.walking import (
 )
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 
+from documented_servers import plain_server, server, tool
 from scripted_synthesis import ScriptedAsks
 
 SHOP = server(

@@ -6,7 +6,6 @@ from typing import Any
 
 import anyio
 import pytest
-from documented_servers import plain_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +28,7 @@ from astra_mcp.synthesis.trajectories.chains.gathering import ProposalGathering,
 from astra_mcp.synthesis.trajectories.chains.proposing import Proposal, ProposalGate, Proposing
 from astra_mcp.synthesis.trajectories.chains.walking import Walking
 
+from documented_servers import plain_server
 from pipeline_fakes import FakeItemStore, ScriptedStage
 from scripted_synthesis import AnswerT, ScriptedAsks
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from documented_servers import server, tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,8 @@ from astra_mcp.synthesis.trajectories.chains.joining import Fit, fit, joins_for,
 from astra_mcp.synthesis.trajectories.chains.meanings import shared_meanings
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.types import ToolSpec
+
+from documented_servers import server, tool
 
 INTEGER = {"type": "integer"}
 

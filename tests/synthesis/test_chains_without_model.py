@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from documented_servers import server, tool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from astra_mcp.types import ToolSpec
 from registry.documents.sources import ServerDocument
 from registry.importers import toucan
 
+from documented_servers import server, tool
 from real_documents import TOUCAN, prepare_once, real_data
 
 SHOP = server(

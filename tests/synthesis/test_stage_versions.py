@@ -9,7 +9,7 @@ import pytest
 
 from astra_mcp.llm.prompt import PromptTemplate, load_prompt
 from astra_mcp.pipeline.attempt import Stage
-from astra_mcp.synthesis.environments import asking
+from astra_mcp.synthesis import asking
 from astra_mcp.synthesis.environments.building.accepting import Accepting
 from astra_mcp.synthesis.environments.building.attacking import Attacking
 from astra_mcp.synthesis.environments.building.making_tools import ToolSynthesis

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drafted_tasks import kept_task
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,8 @@ from astra_mcp.synthesis.trajectories.tasks.audit import (
     wilson_interval,
     write_sample,
 )
+
+from drafted_tasks import kept_task
 
 TASKS = [
     kept_task(

@@ -11,7 +11,6 @@ from unittest.mock import patch
 import anyio
 import anyio.lowlevel
 import pytest
-from drafted_tasks import FakeTaskStore, documents, draft, item_of, server, tool
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -38,6 +37,7 @@ from astra_mcp.synthesis.trajectories.tasks.scoring import Scoring, Thresholds, 
 from astra_mcp.synthesis.trajectories.tasks.server_tasks import ServerTaskGate, ServerTasks
 from astra_mcp.synthesis.trajectories.tasks.storing import Storing
 
+from drafted_tasks import FakeTaskStore, documents, draft, item_of, server, tool
 from pipeline_fakes import FakeItemStore
 from scripted_synthesis import ScriptedAsks
 

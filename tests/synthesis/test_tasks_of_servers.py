@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from drafted_tasks import FERRIES, documents, item_of, server, tool
 
 from astra_mcp.errors import ModelError, ModelFault, PipelineError
 from astra_mcp.pipeline import Item, Made, Rejected
@@ -17,6 +16,7 @@ from astra_mcp.synthesis.trajectories.tasks.server_tasks import (
 from astra_mcp.synthesis.trajectories.tasks.shown_tools import shown_documents
 from astra_mcp.types import canonical_json
 
+from drafted_tasks import FERRIES, documents, item_of, server, tool
 from scripted_synthesis import ScriptedAsks
 
 GOOD = {"query": "Please find me a boat to Hiddensee for next Friday.", "tools": ["find_ferry"]}

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from drafted_tasks import QUERY, called, documents, draft
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from astra_mcp.synthesis.trajectories.tasks.details import details_of, lost_deta
 from astra_mcp.synthesis.trajectories.tasks.keeping import IntentJudge, SameLanguage, VariationGate
 from astra_mcp.synthesis.trajectories.tasks.personas import draw_personas, load_personas
 
+from drafted_tasks import QUERY, called, documents, draft
 from scripted_synthesis import ScriptedAsks
 
 OTHER = "My aunt turns 80 and I promised to be on Hiddensee for it. A boat, please, for AX-117, 2025-05-03."
