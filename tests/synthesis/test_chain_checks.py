@@ -26,7 +26,7 @@ from astra_mcp.synthesis.trajectories.checks.back_translation import BackTransla
 from astra_mcp.synthesis.trajectories.checks.coherence import Coherence
 from astra_mcp.synthesis.trajectories.checks.dependency import Dependency
 from astra_mcp.synthesis.trajectories.checks.query import named_tool
-from astra_mcp.synthesis.trajectories.checks.results import SchemaFields, plain_name
+from astra_mcp.synthesis.trajectories.checks.results import DocumentFields, SchemaFields, plain_name
 from astra_mcp.synthesis.trajectories.checks.shown_chain import shown_servers
 from astra_mcp.synthesis.trajectories.checks.support import weigh
 from astra_mcp.synthesis.trajectories.checks.writing import Writing
@@ -562,3 +562,44 @@ async def test_documents_that_give_orders_stay_between_their_tags() -> None:
     await Writing({"s": of}, model, "m").run(Item(id="i", value=found_chain(chain("act", of=of))))
     ((_, user, _),) = model.asked
     assert user.count("</servers>") == 1
+
+
+LIBRARY = server(
+    "library",
+    tool("search_books", "Search the books of the library.", title=TEXT),
+    tool("list_branches", "List all branches."),
+    tool("reserve_book", "Reserve a book.", book_id=TEXT),
+)
+
+
+@pytest.mark.claim("P59")
+async def test_without_output_schemas_what_a_later_tool_does_tells_a_wrong_order_in_code() -> None:
+    found = chain("reserve_book", "search_books", of=LIBRARY)
+    stage = Dependency({LIBRARY.name: LIBRARY}, ScriptedAsks(), "m", DocumentFields())
+    outcome = await stage.run(
+        Item(id="i", value=chain_task("Reserve the novel Dune for me.", found))
+    )
+    assert reason(outcome) == "wrong_order"
+
+
+@pytest.mark.claim("P59")
+async def test_what_a_judge_refuses_is_in_the_wrong_order_where_a_later_step_finds_it() -> None:
+    found = chain("list_branches", "reserve_book", "search_books", of=LIBRARY)
+    model = ScriptedAsks(dependency=verdicts(s2_book_id=False, s3_title=True))
+    stage = Dependency({LIBRARY.name: LIBRARY}, model, "m", DocumentFields())
+    outcome = await stage.run(
+        Item(id="i", value=chain_task("Reserve the novel Dune for me.", found))
+    )
+    assert reason(outcome) == "wrong_order"
+
+
+@pytest.mark.claim("P59")
+async def test_what_a_tool_only_seems_to_give_supports_nothing_without_the_judge() -> None:
+    found = chain("search_books", "reserve_book", of=LIBRARY)
+    model = ScriptedAsks(dependency=verdicts(s1_title=True, s2_book_id=True))
+    stage = Dependency({LIBRARY.name: LIBRARY}, model, "m", DocumentFields())
+    assert isinstance(
+        await stage.run(Item(id="i", value=chain_task("Reserve the novel Dune for me.", found))),
+        Made,
+    )
+    assert len(model.asked) == 1

@@ -44,6 +44,7 @@ from astra_mcp.synthesis.trajectories.checks.back_translation import BackTransla
 from astra_mcp.synthesis.trajectories.checks.coherence import Coherence
 from astra_mcp.synthesis.trajectories.checks.dependency import Dependency
 from astra_mcp.synthesis.trajectories.checks.execution import Execution
+from astra_mcp.synthesis.trajectories.checks.results import DocumentFields
 from astra_mcp.synthesis.trajectories.checks.writing import Writing
 from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents, ServerItem
 from astra_mcp.synthesis.trajectories.task import TaskStore
@@ -343,7 +344,7 @@ class _Run:
         documents = parts.documents
         stages: list[Stage[Any, Any]] = [
             Writing(documents, parts.generator, parts.generator_name, recipe.language),
-            Dependency(documents, parts.judge, parts.judge_name),
+            Dependency(documents, parts.judge, parts.judge_name, DocumentFields()),
             Coherence(documents, parts.judge, parts.judge_name, recipe.num_votes),
         ]
         if recipe.num_translations:

@@ -28,7 +28,7 @@ from astra_mcp.types import JsonValue
 __all__ = ["Dependency"]
 
 _PROMPT = "dependency"
-_RULES = "1"
+_RULES = "2"
 """Of the checks in code; a change of theirs decides anew."""
 
 
@@ -72,13 +72,16 @@ class Dependency:
         for each in weighed:
             if each.fault is not None:
                 return Rejected(each.fault.reason, each.fault.detail)
-        undecided = [each.argument for each in weighed if each.is_open]
-        refused = (
-            await self._refused(item.value.query, chain, servers, undecided) if undecided else []
-        )
-        if refused:
-            return Rejected("unsupported_argument", "; ".join(refused))
-        return Made.of(item)
+        undecided = {each.argument.id: each for each in weighed if each.is_open}
+        if not undecided:
+            return Made.of(item)
+        arguments = [each.argument for each in undecided.values()]
+        refused = await self._refused(item.value.query, chain, servers, arguments)
+        if not refused:
+            return Made.of(item)
+        is_late = any(undecided[id].giver is not None for id in refused)
+        reason = "wrong_order" if is_late else "unsupported_argument"
+        return Rejected(reason, "; ".join(refused.values()))
 
     async def _refused(
         self,
@@ -86,8 +89,8 @@ class Dependency:
         chain: Chain,
         servers: tuple[DocumentedServer, ...],
         arguments: Sequence[Argument],
-    ) -> list[str]:
-        """Have open arguments judged; the words are on those that nothing supports."""
+    ) -> dict[str, str]:
+        """Have open arguments judged; by id, the words on those that nothing supports."""
         shown: list[JsonValue] = [
             {"id": a.id, "step": a.step + 1, "tool": a.tool.name, "argument": a.name}
             for a in arguments
@@ -109,8 +112,8 @@ class Dependency:
         missing = [a.id for a in arguments if a.id not in verdicts]
         if missing:
             raise incomplete(_PROMPT, f"does not speak of {missing}")
-        return [
-            f"step {a.step + 1} ({a.tool.name}), {a.name!r}: {verdicts[a.id].reason}"
+        return {
+            a.id: f"step {a.step + 1} ({a.tool.name}), {a.name!r}: {verdicts[a.id].reason}"
             for a in arguments
             if not verdicts[a.id].is_supported
-        ]
+        }

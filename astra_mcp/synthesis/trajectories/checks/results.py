@@ -1,9 +1,10 @@
 """What the result of a tool holds, as far as its documents say."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, cast
 
+from astra_mcp.synthesis.trajectories.chains.fields import Evidence, ToolFields, fields_of
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.types import ToolSpec
 from astra_mcp.values import nouns
@@ -11,6 +12,7 @@ from astra_mcp.values.guesses import resolve
 from astra_mcp.values.nouns import singular
 
 __all__ = [
+    "DocumentFields",
     "HeldFields",
     "ResultFields",
     "SchemaFields",
@@ -33,6 +35,8 @@ class HeldFields:
     """As :func:`plain_name` writes them; an ``id`` also with what it is of, such as ``order_id``."""
     is_whole: bool = False
     """True where a result holds no others; else whoever needs another field may still find it there."""
+    likely: frozenset[str] = frozenset()
+    """Others that a result holds by what the tool does: nothing that a call may rely on."""
 
 
 class ResultFields(Protocol):
@@ -67,6 +71,30 @@ class SchemaFields:
             if plain_name(name) in _IDS:
                 names |= {f"{word}_{plain_name(name)}" for word in ([owner] if owner else subjects)}
         return HeldFields(frozenset(names), is_whole=bool(names) and not reading.is_open)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFields:
+    """Reads output schemas, what descriptions tell, and what a tool does; satisfies :class:`ResultFields`."""
+
+    version: str = "documents-1"
+    _read: dict[tuple[str, str], Mapping[str, ToolFields]] = field(
+        default_factory=dict[tuple[str, str], Mapping[str, ToolFields]], repr=False, compare=False
+    )
+
+    def held(self, server: DocumentedServer, tool: ToolSpec) -> HeldFields:
+        """What the documents say of a tool's results."""
+        key = (server.name, server.version)
+        if key not in self._read:
+            self._read[key] = fields_of(server)
+        declared = SchemaFields().held(server, tool)
+        told, likely = set[str](), set[str]()
+        for result in self._read[key][tool.name].results:
+            names = told if result.evidence is not Evidence.IMPLIED else likely
+            names.add(plain_name(result.attribute or result.noun))
+            if result.noun and result.attribute:
+                names.add(f"{result.noun}_{plain_name(result.attribute)}")
+        return replace(declared, names=declared.names | told, likely=frozenset(likely))
 
 
 def words_of(name: str) -> list[str]:

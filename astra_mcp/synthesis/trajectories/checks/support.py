@@ -70,6 +70,8 @@ class Weighed:
     argument: Argument
     support: Support | None = None
     fault: Fault | None = None
+    giver: int | None = None
+    """Of one that is open: the first later step that finds it out, from 1."""
 
     @property
     def is_open(self) -> bool:
@@ -107,16 +109,22 @@ def _weighed(argument: Argument, chain: Chain, held: Sequence[HeldFields], query
     is_known = all(fields.is_whole for fields in earlier)
     if is_known and argument.is_issued and not _has_such_a_token(argument, query):
         return Weighed(argument, fault=_fault(argument, later))
-    return Weighed(argument)
+    return Weighed(argument, giver=_giver(argument, later))
+
+
+def _giver(argument: Argument, later: Sequence[HeldFields]) -> int | None:
+    """The number of the first later step whose result holds an argument that only a server can give."""
+    if not argument.is_issued:
+        return None
+    steps = enumerate(later, argument.step + 2)
+    return next((n for n, held in steps if argument.names & (held.names | held.likely)), None)
 
 
 def _fault(argument: Argument, later: Sequence[HeldFields]) -> Fault:
-    givers = [
-        n for n, fields in enumerate(later, argument.step + 2) if argument.names & fields.names
-    ]
+    giver = _giver(argument, later)
     what = f"step {argument.step + 1} ({argument.tool.name}) needs {argument.name!r}"
-    if givers:
-        return Fault("wrong_order", f"{what}, which only step {givers[0]} finds out, after it")
+    if giver is not None:
+        return Fault("wrong_order", f"{what}, which only step {giver} finds out, after it")
     return Fault(
         "unsupported_argument",
         f"{what}, which only a server can give; no earlier result holds it, and the query has no token of"
