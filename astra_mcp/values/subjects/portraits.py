@@ -119,7 +119,7 @@ class Portrait:
         return self.dice.at("about").choose(fitting).format_map(words) if fitting else None
 
     def _known(self, key: str) -> Iterator[JsonValue]:
-        if self.row is None or (not self.is_thing and key not in self.subject.columns):
+        if self.row is None or (not self.is_thing and not self._is_own(key)):
             return
         if not self.is_thing and key in (*_SHOWN, "id"):
             return
@@ -132,6 +132,10 @@ class Portrait:
             called = self.called()
             if called is not None:
                 yield called
+
+    def _is_own(self, key: str) -> bool:
+        """Say whether a column of the things is told of what has to do with them, too."""
+        return self.has_states and key in self.subject.columns
 
     def _suggested(self, key: str) -> Iterator[JsonValue]:
         way = _way(self.subject, key)

@@ -14,7 +14,13 @@ from typing import Any, Final, cast
 from astra_mcp.types import JsonValue, ToolSpec
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
-from astra_mcp.values.subjects.finding import Found, find_subject, is_subject, telling_words
+from astra_mcp.values.subjects.finding import (
+    Found,
+    find_subject,
+    is_subject,
+    is_weak,
+    telling_words,
+)
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
@@ -52,6 +58,8 @@ _READ_OF_TOOL: Final = 300
 _READ_FOR_NOUN: Final = 70
 """So much of a description is read for what a server, or a noun, is about."""
 _MAX_FIELDS: Final = 16
+_SUPPORTED: Final = 2
+"""So much must speak for a subject that only a description names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,29 +239,42 @@ class Learned:
     ) -> Found | None:
         """The subject of a noun; where the noun says little, that of what its tools say that they give."""
         language, domain = self.language, self.document.domain
+        members = frozenset(key for tool, reading in about for key in self._keys(tool, reading))
 
         def find(noun: str) -> Found | None:
             return find_subject(
-                noun, language=language, domain=domain, near=near, around=self.around
+                noun,
+                language=language,
+                domain=domain,
+                near=near,
+                around=self.around,
+                members=members,
             )
 
         found = find(name)
         if found is not None and found.fields:
             return found
-        for tool, _ in about[:_FEW]:
+        is_search = any(reading.verb is Verb.SEARCH for _, reading in about)
+        is_open = name == "item" or is_weak(name) or is_search
+        for tool, _ in about[:_FEW] if is_open else ():
             told = words_of(said_of(tool)[:_READ_FOR_NOUN])[1:]
             known = [each for each in told if is_subject(singular(each), language)]
             for word in sorted(known, key=lambda each: not is_plural(each)):
                 better = find(singular(word))
-                if better is not None and better.is_thing:
+                if better is not None and better.is_thing and better.support >= _SUPPORTED:
                     return better
-        if any(reading.verb is Verb.SEARCH for _, reading in about):
+        if is_search:
             return find_subject("web_page", language=language)
         one = (r for _, r in about if r.verb not in (Verb.LIST, Verb.SEARCH) and not r.is_many)
         keys = {p.key for reading in one for p in reading.parameters}
         if found is not None and not keys.isdisjoint(found.subject.known_by):
             return replace(found, is_thing=True, fields=found.subject.fields)
         return found
+
+    def _keys(self, tool: ToolSpec, reading: ToolReading) -> Iterator[str]:
+        """The names of what a tool takes and is said to give, in normal form."""
+        yield from (p.key for p in reading.parameters)
+        yield from (member.key for member in self.promise(tool).members)
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
         """The field that the tools name entities by; ``id`` where they do not agree on another one."""
