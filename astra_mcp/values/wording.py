@@ -20,6 +20,8 @@ _FIRST: Final = int(datetime(2025, 2, 3, 8, tzinfo=UTC).timestamp())
 _DAYS: Final = 360
 _CALL_SECONDS: Final = 37
 DAY: Final = 86_400
+_MAX_WORDS: Final = 2
+"""So many words of a noun stand in a name."""
 
 
 class VirtualClock:
@@ -181,7 +183,7 @@ class Wording:
         """What a thing of the noun may be titled."""
         portrait = self.portrait(noun, rng)
         called = portrait and portrait.called()
-        return called or (self._numbered(noun, rng) if noun else self.phrase(rng))
+        return called or (self._qualified(noun, rng) if noun else self.phrase(rng))
 
     def sentence(self, rng: RandomStream, noun: str = "") -> str:
         """One sentence, on a thing of the noun where that is known."""
@@ -257,21 +259,23 @@ class Wording:
         for nouns, meaning in _NAMES:
             if head in nouns:
                 return self.text(meaning, rng)
-        return self._numbered(noun, rng) if head else self.phrase(rng)
+        return self._qualified(noun, rng) if head else self.phrase(rng)
 
     def _one_named(self, noun: str, rng: RandomStream) -> str:
         """One of the names that things of a noun have; empty where none are listed."""
         names: str = self._words.get("names", {}).get(noun.rpartition("_")[2], "")
         return rng.at("named").choose(names.split(", ")) if names else ""
 
-    def _numbered(self, noun: str, rng: RandomStream) -> str:
-        """What a thing is called of whose kind nothing is known."""
+    def _qualified(self, noun: str, rng: RandomStream) -> str:
+        """What a thing is called of whose kind nothing is known: ``Billing flow``."""
         known = self._one_named(noun, rng)
         if known:
             return known
+        qualifier = self.one_of("qualifiers", rng.at("of many"))
         if not self._is_english and noun.isascii():
-            return f"项目{rng.at('of many').between(1, 90)}"
-        return f"{noun.replace('_', ' ').capitalize()} {rng.at('of many').between(1, 90)}"
+            return f"{qualifier}项目"
+        words = " ".join(noun.split("_")[-_MAX_WORDS:])
+        return f"{qualifier}{self._words['separator']}{words}"
 
     def path(self, rng: RandomStream) -> str:
         """Where a file lies."""

@@ -23,6 +23,8 @@ __all__ = ["Portrait", "drawn", "portrait_of"]
 _SHOWN: Final = ("name", "title", "subject", "text", "label", "headline", "description")
 """Columns, in this order, that a thing is called by."""
 _CALLED: Final = frozenset(("name", "title", "label", "headline", "subject", "display_name"))
+_NAMING: Final = _CALLED | {*_SHOWN, "message", "content", "comment"}
+"""Members by which one thing is told from its like."""
 _TELLING: Final = frozenset(("sentence", "paragraph"))
 _QUOTED: Final = frozenset(("stock", "coin"))
 """Subjects whose prices move within a day."""
@@ -69,6 +71,8 @@ class Portrait:
     has_states: bool = True
     """The states of the subject are its own; its categories are those of its things alone."""
     is_imperial: bool = False
+    turn: int | None = None
+    """Its place among its like, so that no two of them are called the same; None where it has none."""
 
     def member(self, key: str) -> Iterator[JsonValue]:
         """What a member is, if the subject says it.
@@ -101,7 +105,7 @@ class Portrait:
         if self.row is not None:
             start = next((n for n, row in enumerate(rows) if row is self.row), 0)
         row = rows[(start + at) % len(rows)] if rows and self.row is not None else None
-        return replace(self, row=row, dice=dice)
+        return replace(self, row=row, dice=dice, turn=at)
 
     def called(self) -> str | None:
         """What people call it."""
@@ -146,6 +150,8 @@ class Portrait:
         elif way.values and key in LISTS:
             place = self.dice.at("member", key)
             yield [*dict.fromkeys(place.at(each).choose(way.values) for each in range(_SEVERAL))]
+        elif way.values and key in _NAMING and self.turn is not None:
+            yield way.values[self.turn % len(way.values)]
         elif way.values:
             yield self.dice.at("member", key).choose(way.values)
         elif way.word:
@@ -241,10 +247,11 @@ def portrait_of(
             rows = _fitting(subject, rows, key, value)
     if rows and {"latitude", "longitude"} <= rows[0].keys():
         rows = _nearest(rows, asked)
+    has_states = bool(found.fields)
     if not rows:
-        return Portrait(subject, None, dice, found.is_thing, bool(found.fields), is_imperial)
+        return Portrait(subject, None, dice, found.is_thing, has_states, is_imperial, turn)
     at = dice.at("row").below(len(rows)) if turn is None else turn % len(rows)
-    return Portrait(subject, rows[at], dice, found.is_thing, bool(found.fields), is_imperial)
+    return Portrait(subject, rows[at], dice, found.is_thing, has_states, is_imperial, turn)
 
 
 def _nearest(rows: Sequence[Row], asked: Mapping[str, JsonValue]) -> Sequence[Row] | None:

@@ -126,8 +126,9 @@ class Facts:
         entity = collection.entities.get(address)
         thing = _Thing(self._place(call, collection), asked)
         told = self._members(call, collection, promise, thing)
-        called = re.compile(rf"{re.escape(noun.name.replace('_', ' '))} \d+", re.IGNORECASE)
-        if len(told) > 2:  # one thing that is asked for has no number among its like
+        of_kind = re.escape(" ".join(noun.name.split("_")[-2:]))
+        called = re.compile(rf"\w+ {of_kind}", re.IGNORECASE)
+        if len(told) > 2:  # one thing that is asked for needs no name that tells it from its like
             told = {
                 k: v for k, v in told.items() if not (isinstance(v, str) and called.fullmatch(v))
             }

@@ -189,10 +189,27 @@ class Store:
         number: int,
         given: Callable[[RandomStream, int], JsonObject],
     ) -> None:
+        """Let entities exist of which no two are called the same; fewer where there are no more names."""
+        taken: set[str] = set()
         for at in range(number):
-            place = rng.at(at)
-            born = self.clock.start - place.at("age").between(0, 60 * DAY)
-            self.add(collection, place, given(place, at), born=born)
+            for draw in range(_DRAWS):
+                place = rng.at(at) if not draw else rng.at(at, draw)
+                born = self.clock.start - place.at("age").between(0, 60 * DAY)
+                entity = self._born(collection, place, given(place, at), born, None)
+                called = self._called(collection, entity)
+                if called is None or called not in taken:
+                    taken.add(called or "")
+                    self.keep(collection, entity)
+                    break
+
+    def _called(self, collection: Collection, entity: Entity) -> str | None:
+        """What people call an entity, where that tells it from its like."""
+        noun = collection.noun
+        shown = next((each for each in noun.fields if each.name == noun.display), None)
+        if shown is None or shown.key in noun.related or shown.reference is not None:
+            return None
+        called = next(self.member(collection, entity, shown), None)
+        return called if isinstance(called, str) else None
 
     def add(
         self,
@@ -212,20 +229,31 @@ class Store:
             born: Seconds since 1970; None where a call makes it now.
             identity: As it is named; drawn where it is None.
         """
+        entity = self._born(collection, rng, given, born, identity)
+        self.keep(collection, entity)
+        return entity
+
+    def _born(
+        self,
+        collection: Collection,
+        rng: RandomStream,
+        given: JsonObject,
+        born: int | None,
+        identity: JsonValue,
+    ) -> Entity:
+        """An entity that nothing keeps yet."""
         is_made = born is None
         turn = None if is_made else collection.turn(self._rng)
         portrait = self.portrait(collection.noun, rng, given, turn)
-        entity = Entity(
+        return Entity(
             identity=self._identity(collection, rng, portrait) if identity is None else identity,
             rng=rng,
             born=self.now if born is None else born,
             given=given,
             is_made=is_made,
-            is_sparse=is_made and bool(given),
+            is_sparse=is_made and (bool(given) or identity is not None),
             portrait=portrait,
         )
-        self.keep(collection, entity)
-        return entity
 
     def glimpse(
         self, collection: Collection, given: JsonObject, identity: JsonValue = None
