@@ -54,6 +54,14 @@ _PEOPLE: Final = frozenset(
 _WHO: Final = frozenset(
     ("name", "full_name", "display_name", "first_name", "last_name", "username", "login", "email")
 )
+_READ: Final = frozenset(
+    (
+        "note", "page", "article", "document", "doc", "entry", "wiki", "blog", "news", "story", "paper",
+        "publication", "book", "post", "item", "result", "guide", "topic", "content", "course", "video",
+        "question", "discussion", "thread", "search", "web", "documentation", "memo", "episode", "title",
+    )
+)  # fmt: skip
+"""Things that people read or watch, so that their titles say what they are about."""
 _COMPANIES: Final = frozenset(
     (
         "company", "organization", "organisation", "business", "vendor", "supplier", "merchant", "brand",
@@ -145,9 +153,28 @@ class Wording:
             return None
         return portrait_of(found, rng, {}, None)
 
-    def titles(self, titles: Sequence[str] = ()) -> Sequence[str]:
-        """How things are called that are found; those of the language where a subject has none."""
-        return titles or self._words["found"]
+    def titles(self, titles: Sequence[str], noun: str, query: str) -> Sequence[str]:
+        """How things are called that are found; ``{query}`` stands for what they are searched by.
+
+        Args:
+            titles: Of their subject; empty where it has none.
+            noun: What they are.
+            query: What they are searched by.
+        """
+        head = noun.rpartition("_")[2]
+        if self._is_english and head in _PEOPLE:
+            return self._namesakes(query)
+        is_read = head in _READ or not self._is_english
+        return titles or self._words["found" if is_read else "found_things"]
+
+    def _namesakes(self, query: str) -> Sequence[str]:
+        """People who are called as is asked: of that name, or of that first or last name."""
+        first, _, last = query.strip().rpartition(" ")
+        if first and first[0].isalpha():
+            return ("{query}", f"{first[0].upper()}. {last}", f"{first} M. {last}")
+        names = self._words["last_names"]
+        at = sum(map(ord, query))
+        return tuple(f"{{query}} {names[(at + 7 * turn) % len(names)]}" for turn in range(4))
 
     def on(self, query: str, rng: RandomStream) -> str:
         """A sentence of the words of a query."""
@@ -191,7 +218,7 @@ class Wording:
         told = (portrait and portrait.told()) or self._one_named(noun, rng)
         if told or not noun or not self._is_english or not noun.isascii():
             return told or self.one_of("sentences", rng)
-        return f"{noun.replace('_', ' ').capitalize()}, updated on {self.date(rng.at('updated'))}."
+        return self.one_of("purposes", rng).format(who=self.one_of("qualifiers", rng.at("who")).lower())
 
     def paragraph(self, rng: RandomStream, noun: str = "") -> str:
         """Two or three sentences."""

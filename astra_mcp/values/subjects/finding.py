@@ -58,7 +58,7 @@ _HOMONYMS: Final = frozenset(
         "component", "application", "app", "service", "domain", "volume", "card", "form", "energy", "console",
         "server", "deal", "plugin", "location", "resource", "tool", "process", "opportunity", "memory",
         "prompt", "character", "object", "llm", "likes", "like", "package", "image", "instance", "baseline",
-        "dataset", "data_set", "agent", "book_list", "summary", "storage", "trace", "context",
+        "dataset", "data_set", "agent", "storage", "trace", "context", "device", "market",
     )
 )  # fmt: skip
 """Things of one trade whose names mean others elsewhere: another word must speak for them, too."""
@@ -70,12 +70,21 @@ _EVERYDAY: Final = frozenset(
     )
 )  # fmt: skip
 """Things of no trade of their own: alone, such a word says no more than what all of them have."""
+_TOLD_ALONE: Final = frozenset(
+    (
+        "sprint", "worklog", "notification", "api_key", "artifact", "menu", "changelog", "folder", "episode",
+        "credential", "secret", "participant", "assignee", "env", "env_var", "environment_variable", "permission",
+        "workflow_state", "route", "user_profile", "board_column", "system", "subtask", "checklist", "playlist",
+        "webhook", "disk", "employee", "team_member", "attachment", "time_slot", "translation", "pull_request_diff",
+    )
+)  # fmt: skip
+"""What has to do with a thing, and with no other thing that is called so."""
 _OF_ANY_TRADE: Final = frozenset(
     (
         "id", "name", "title", "description", "status", "state", "created_at", "updated_at", "url", "email",
         "username", "author", "text", "content", "body", "message", "size", "path", "date", "start", "end",
-        "start_time", "end_time", "subject", "website", "country", "phone", "owner", "type", "price", "currency",
-        "customer", "total", "quantity", "assignee", "priority", "due_date", "due", "query", "limit", "page",
+        "start_time", "end_time", "subject", "website", "country", "phone", "owner", "type", "assignee", "priority",
+        "due_date", "due", "query", "limit", "page", "industry", "mime_type", "modified_at", "location", "tags",
     )
 )  # fmt: skip
 """Members that say nothing of a trade."""
@@ -133,6 +142,8 @@ class Found:
     """What entities of the noun usually have; empty where that is not known."""
     support: int = 0
     """How much else than the noun speaks for the subject."""
+    hints: frozenset[str] = _NO_WORDS
+    """Names that the documents speak of, in lower case: things that have one are told of first."""
 
 
 @lru_cache(512)
@@ -230,7 +241,7 @@ def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, 
     found: dict[str, _Match] = {}
     for strength, word in _parts(noun):
         entries = index.by_noun.get(word, ())
-        is_alone = strength >= _IS_HEAD and word not in _AMBIGUOUS | _HOMONYMS
+        is_alone = strength >= _IS_HEAD and word in _TOLD_ALONE
         for name, fields in entries:
             is_thing = fields is None
             is_beside = context[name] > _OF_DOMAIN or name in found

@@ -52,6 +52,8 @@ _WARMTH: Final[Mapping[str, int]] = {
 }  # fmt: skip
 _SEVERAL: Final = 4
 """So many values, less those that are drawn twice, a member has that is a list."""
+_FEW: Final = 3
+"""So many things make a list."""
 _NEAR: Final = 0.6
 """Degrees, of latitude and longitude together."""
 _IMPERIAL: Final = frozenset(("imperial", "fahrenheit", "f", "us", "°f"))
@@ -247,11 +249,24 @@ def portrait_of(
             rows = _fitting(subject, rows, key, value)
     if rows and {"latitude", "longitude"} <= rows[0].keys():
         rows = _nearest(rows, asked)
+    if rows is subject.rows and found.is_thing:
+        rows = _hinted(subject, found.hints, is_many=turn is not None)
     has_states = bool(found.fields)
     if not rows:
         return Portrait(subject, None, dice, found.is_thing, has_states, is_imperial, turn)
     at = dice.at("row").below(len(rows)) if turn is None else turn % len(rows)
     return Portrait(subject, rows[at], dice, found.is_thing, has_states, is_imperial, turn)
+
+
+@lru_cache(2048)
+def _hinted(subject: Subject, hints: frozenset[str], *, is_many: bool) -> Sequence[Row]:
+    """The things that the documents speak of; all where they speak of none, or of too few for a list."""
+    found = [row for row in subject.rows if not hints.isdisjoint(_texts_of(row))] if hints else []
+    return found if len(found) >= (_FEW if is_many else 1) else subject.rows
+
+
+def _texts_of(row: Row) -> Iterator[str]:
+    return (value.casefold() for value in row.values() if isinstance(value, str))
 
 
 def _nearest(rows: Sequence[Row], asked: Mapping[str, JsonValue]) -> Sequence[Row] | None:

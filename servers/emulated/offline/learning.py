@@ -44,6 +44,8 @@ UPDATED: Final = frozenset(
 )
 _OPAQUE: Final = frozenset(("id", "key", "hash"))
 """Attributes that nobody can know who was not told."""
+_PROPER: Final = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'-]+)?|[A-Z][\w'-]+")
+"""Names as texts write them."""
 _NAMED: Final = re.compile(r"[a-z]{3,}([-_ ][a-z]{2,})+|[A-Za-z]+[/:][\w./:-]{3,}", re.IGNORECASE)
 """Such as ``solar-power`` or ``facebook/react``: nothing that a server draws."""
 _DISPLAYS: Final = (
@@ -198,6 +200,8 @@ class Learned:
         )
         near = telling_words(near, self.language)
         found = self._found(name, near, about)
+        if found is not None:
+            found = replace(found, hints=self._hints(name, about))
         verbs = {reading.verb for _, reading in about}
         identity = self._identity(name, about)
         fields = self._fields(name, identity, about, found)
@@ -208,7 +212,7 @@ class Learned:
             shown=self.named(plural(name)) if is_many else "results",
             identity=identity,
             fields=fields,
-            display=_display([identity, *fields]),
+            display=_display(name, [identity, *fields]),
             is_given_out=any(_gives_out(r, name) for r in readings),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
             address=_address(readings),
@@ -270,6 +274,16 @@ class Learned:
         if found is not None and not keys.isdisjoint(found.subject.known_by):
             return replace(found, is_thing=True, fields=found.subject.fields)
         return found
+
+    def _hints(
+        self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]
+    ) -> frozenset[str]:
+        """Names that the tools of a noun speak of, such as ``Bitcoin`` or ``Portugal``."""
+        words = {word for tool, _ in about for word in words_of(tool.name)} | {*noun.split("_")}
+        said = " . ".join(
+            (self.document.title, *(said_of(tool)[:_READ_OF_TOOL] for tool, _ in about))
+        )
+        return frozenset((*words, *(each.casefold() for each in _PROPER.findall(said))))
 
     def _keys(self, tool: ToolSpec, reading: ToolReading) -> Iterator[str]:
         """The names of what a tool takes and is said to give, in normal form."""
@@ -433,9 +447,13 @@ def _address(readings: Sequence[ToolReading]) -> frozenset[str]:
     return first.intersection(*taken)
 
 
-def _display(fields: list[Field]) -> str:
+def _display(noun: str, fields: list[Field]) -> str:
+    """The name of the field that people call an entity by, such as ``title`` or ``player`` of a player."""
     names = {field.key: field.name for field in reversed(fields)}
-    return next((names[key] for key in _DISPLAYS if key in names), fields[0].name)
+    ends = {field.key.rpartition("_")[2]: field.name for field in reversed(fields)}
+    known = (kinds[key] for kinds in (names, ends) for key in _DISPLAYS if key in kinds)
+    own = names.get(noun.rpartition("_")[2], fields[0].name)
+    return next(known, own)
 
 
 _HAN = re.compile("[\u4e00-\u9fff]")

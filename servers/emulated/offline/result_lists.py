@@ -132,7 +132,7 @@ class Listing:
                 self._know(collection, known)
                 return
         titles = found.subject.found if found is not None and found.is_thing else ()
-        order = self._store.wording.titles(titles)
+        order = self._store.wording.titles(titles, noun.name, query)
 
         wording = self._store.wording
 
