@@ -218,7 +218,9 @@ class Wording:
         told = (portrait and portrait.told()) or self._one_named(noun, rng)
         if told or not noun or not self._is_english or not noun.isascii():
             return told or self.one_of("sentences", rng)
-        return self.one_of("purposes", rng).format(who=self.one_of("qualifiers", rng.at("who")).lower())
+        return self.one_of("purposes", rng).format(
+            who=self.one_of("qualifiers", rng.at("who")).lower()
+        )
 
     def paragraph(self, rng: RandomStream, noun: str = "") -> str:
         """Two or three sentences."""

@@ -17,7 +17,16 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
 from astra_mcp.values.vocabulary import Numbers
 
-__all__ = ["LISTS", "Found", "Row", "Subject", "find_subject", "is_subject", "is_weak", "telling_words"]
+__all__ = [
+    "LISTS",
+    "Found",
+    "Row",
+    "Subject",
+    "find_subject",
+    "is_subject",
+    "is_weak",
+    "telling_words",
+]
 
 Row = Mapping[str, JsonValue]
 """One real thing: its members by their names in normal form."""

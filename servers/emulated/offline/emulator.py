@@ -30,7 +30,14 @@ from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.offline.computing.answering import computed, of_session
 from servers.emulated.offline.computing.computation import Moment
 from servers.emulated.offline.computing.recognition import Recognition
-from servers.emulated.offline.facts import Facts, gives_many, state_of, written_arguments
+from servers.emulated.offline.facts import (
+    Facts,
+    gives_many,
+    refuse_untold,
+    says_nothing,
+    state_of,
+    written_arguments,
+)
 from servers.emulated.offline.fields import attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
 from servers.emulated.offline.forms import formed
@@ -166,12 +173,13 @@ class _Answering:
             return Answer(outcome(call, self._store.wording, rng))
         collection = self._store.collection(call.reading.noun or "item")
         if call.reading.verb is Verb.OTHER and self._is_untold(call, collection.noun):
+            refuse_untold(call)
             return Answer({**_echoed(call), "status": "completed"})
         return self._fact(call, collection)
 
     def _is_untold(self, call: Call, noun: Noun) -> bool:
         """Nothing says what a tool gives, and nothing is known of such things."""
-        is_known = noun.found is not None and bool(noun.found.fields)
+        is_known = not says_nothing(each.key for each in noun.fields)
         promise = self._learned.promise(call.tool)
         is_told = bool(promise.members) or promise.form not in (None, Form.RECORD, Form.TEXT)
         return not is_known and not is_told and call.tool.output_schema is None

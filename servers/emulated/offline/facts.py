@@ -5,32 +5,48 @@ of one thing agree: its members are decided by what it is called, not by who ask
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
-from astra_mcp.values.nouns import words_of
+from astra_mcp.values.nouns import key_of, words_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.subjects.portraits import Portrait
 from astra_mcp.values.vocabulary import Meaning, meaning_of
 from servers.emulated.offline.fields import Field
 from servers.emulated.offline.finding import Call, not_found
-from servers.emulated.offline.learning import CREATED, Noun
+from servers.emulated.offline.learning import CREATED, UPDATED, Noun
 from servers.emulated.offline.outcomes import asked_of
-from servers.emulated.offline.promises import Promise, said_of
+from servers.emulated.offline.promises import Form, Promise, said_of
 from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.series import chained, is_series, moments_of, steadied
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import Verb
 
-__all__ = ["Facts", "gives_many", "state_of", "written_arguments"]
+__all__ = ["Facts", "gives_many", "refuse_untold", "says_nothing", "state_of", "written_arguments"]
 
 _CANDLE: Final = tuple(
     Field(name=name, key=name, schema={}, root={})
     for name in ("open", "high", "low", "close", "volume")
 )
+_SAYS_NOTHING: Final = (
+    CREATED | UPDATED | {"id", "name", "title", "status", "language", "description"}
+)
+_OF_MEMBERS: Final = (None, Form.RECORD, Form.TEXT, Form.MARKDOWN)
+"""Forms of answers that are made of members."""
+_ASKED: Final = 40
+_ASKING: Final = frozenset(
+    (
+        "calculate", "calculator", "compute", "extract", "scan", "simulate", "compare", "comparison", "estimate",
+        "measure", "analyze", "analyse", "count", "evaluate", "predict", "query", "explain", "get", "fetch",
+        "retrieve", "find", "show", "read", "determine", "score", "convert", "solve", "detect", "check", "provide",
+        "return", "search", "look", "roots", "identify", "classify", "forecast", "recommend", "suggest", "parse",
+        "inspect", "review", "summarize", "describe", "list", "view", "display",
+    )
+)  # fmt: skip
+"""Verbs of tools that are called for what they tell."""
 _CLEARING: Final = frozenset(("clear", "purge", "trash"))
 _STATES: Final = ("status", "state", "stage")
 _MANY: Final = frozenset(("news", "headlines", "search", "trending", "list", "hot", "top", "all"))
@@ -132,7 +148,21 @@ class Facts:
             told = {
                 k: v for k, v in told.items() if not (isinstance(v, str) and called.fullmatch(v))
             }
-        return {**asked, **told, **asked, **(entity.given if entity else {})}
+        set_before = entity.given if entity else {}
+        if not set_before and self._says_nothing(noun, promise, told, asked):
+            raise EntityRefusedError(f"{_titled(noun.name)} is not available, try again later")
+        return {**asked, **told, **asked, **set_before}
+
+    def _says_nothing(
+        self, noun: Noun, promise: Promise, told: JsonObject, asked: JsonObject
+    ) -> bool:
+        """Say whether an answer is no more than a name and a time, made up for what nobody knows."""
+        is_known = noun.found is not None and bool(noun.found.fields)
+        if not told:
+            return True
+        if is_known or promise.form not in _OF_MEMBERS:
+            return False
+        return says_nothing(map(key_of, told.keys() - asked.keys()))
 
     def _place(self, call: Call, collection: Collection) -> RandomStream:
         """The dice of what is asked for, by what it is called where the subject knows such things."""
@@ -217,6 +247,27 @@ def _address(call: Call, noun: Noun) -> str:
     """What tells facts of one noun apart: the arguments that all tools about them take."""
     named = {p.key: call.arguments[p.name] for p in call.fields() if p.key in noun.address}
     return written_arguments(named)
+
+
+def says_nothing(keys: Iterable[str]) -> bool:
+    """Say whether members, by their names in normal form, are but those that anything has."""
+    return _SAYS_NOTHING.issuperset(keys)
+
+
+def refuse_untold(call: Call) -> None:
+    """Refuse a call for data of which nothing says what they are.
+
+    Raises:
+        EntityRefusedError: The name of the tool, or the first words on it, ask for data.
+    """
+    words = words_of(call.tool.name)
+    asking = {*words, *(word.rstrip("s") for word in words_of(said_of(call.tool)[:_ASKED])[:2])}
+    if not _ASKING.isdisjoint(asking):
+        raise EntityRefusedError(f"{_titled('_'.join(words))} is not available, try again later")
+
+
+def _titled(noun: str) -> str:
+    return noun.replace("_", " ").capitalize()
 
 
 def state_of(noun: Noun) -> str:

@@ -52,6 +52,17 @@ _DISPLAYS: Final = (
     "name", "title", "subject", "display_name", "full_name", "label", "headline", "summary", "text",
     "content", "description", "message", "body", "question", "command", "username",
 )  # fmt: skip
+_ALSO_DISPLAYS: Final = (
+    "city",
+    "symbol",
+    "word",
+    "event",
+    "domain",
+    "address",
+    "path",
+    "url",
+    "email",
+)
 _FILED_UNDER: Final = frozenset(("key", "name", "title", "slug", "label", "topic"))
 _FILING: Final = frozenset(("save", "store", "put", "remember"))
 _FEW: Final = 3
@@ -62,6 +73,8 @@ _READ_FOR_NOUN: Final = 70
 _MAX_FIELDS: Final = 16
 _SUPPORTED: Final = 2
 """So much must speak for a subject that only a description names."""
+_SURELY: Final = 3
+"""More must speak for the subject of things that are asked for as its own are, under another noun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +225,7 @@ class Learned:
             shown=self.named(plural(name)) if is_many else "results",
             identity=identity,
             fields=fields,
-            display=_display(name, [identity, *fields]),
+            display=_called_by(name, [identity, *fields]) or identity.name,
             is_given_out=any(_gives_out(r, name) for r in readings),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
             address=_address(readings),
@@ -271,13 +284,12 @@ class Learned:
             return find_subject("web_page", language=language)
         one = (r for _, r in about if r.verb not in (Verb.LIST, Verb.SEARCH) and not r.is_many)
         keys = {p.key for reading in one for p in reading.parameters}
-        if found is not None and not keys.isdisjoint(found.subject.known_by):
+        is_sure = found is not None and (is_open or found.support > _SURELY)
+        if is_sure and found is not None and not keys.isdisjoint(found.subject.known_by):
             return replace(found, is_thing=True, fields=found.subject.fields)
         return found
 
-    def _hints(
-        self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]
-    ) -> frozenset[str]:
+    def _hints(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> frozenset[str]:
         """Names that the tools of a noun speak of, such as ``Bitcoin`` or ``Portugal``."""
         words = {word for tool, _ in about for word in words_of(tool.name)} | {*noun.split("_")}
         said = " . ".join(
@@ -332,14 +344,17 @@ class Learned:
         known = {each.key for each in fields} | {identity.key}
         taken_in = (each for each in self._taken(noun, about) if each.key not in known)
         fields += [*{each.key: each for each in taken_in}.values()][: _MAX_FIELDS - len(fields)]
-        is_called = {identity.key, *(each.key for each in fields)} & {*_DISPLAYS}
-        if not is_called and (found is None or not found.fields):
+        is_listed = any(_gives_out(r, noun) for _, r in about)
+        if _called_by(noun, [identity, *fields]) is None and (is_listed or not self._known(found)):
             fields.insert(0, _plain("name", "name"))
         is_kept = any(r.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE) for _, r in about)
         is_dated = is_kept or (found is not None and found.is_thing)
         if is_dated and CREATED.isdisjoint(each.key for each in fields) and _is_dated(found):
             fields.append(_plain(self.named("created_at"), "created_at"))
         return tuple(fields)
+
+    def _known(self, found: Found | None) -> bool:
+        return found is not None and bool(found.fields)
 
     def _usual(self, noun: str, found: Found | None) -> Sequence[str]:
         """What such things usually have."""
@@ -447,13 +462,13 @@ def _address(readings: Sequence[ToolReading]) -> frozenset[str]:
     return first.intersection(*taken)
 
 
-def _display(noun: str, fields: list[Field]) -> str:
-    """The name of the field that people call an entity by, such as ``title`` or ``player`` of a player."""
+def _called_by(noun: str, fields: list[Field]) -> str | None:
+    """The name of the field that people call an entity by, such as ``title``, or ``city`` of a location."""
     names = {field.key: field.name for field in reversed(fields)}
     ends = {field.key.rpartition("_")[2]: field.name for field in reversed(fields)}
     known = (kinds[key] for kinds in (names, ends) for key in _DISPLAYS if key in kinds)
-    own = names.get(noun.rpartition("_")[2], fields[0].name)
-    return next(known, own)
+    own = (names[key] for key in (noun.rpartition("_")[2], *_ALSO_DISPLAYS) if key in names)
+    return next(known, None) or next(own, None)
 
 
 _HAN = re.compile("[\u4e00-\u9fff]")

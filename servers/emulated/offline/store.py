@@ -195,7 +195,9 @@ class Store:
             for draw in range(_DRAWS):
                 place = rng.at(at) if not draw else rng.at(at, draw)
                 born = self.clock.start - place.at("age").between(0, 60 * DAY)
-                entity = self._born(collection, place, given(place, at), born, None)
+                members = given(place, at)
+                own = members.get(collection.noun.identity.name)
+                entity = self._born(collection, place, members, born, own)
                 called = self._called(collection, entity)
                 if called is None or called not in taken:
                     taken.add(called or "")
@@ -205,6 +207,8 @@ class Store:
     def _called(self, collection: Collection, entity: Entity) -> str | None:
         """What people call an entity, where that tells it from its like."""
         noun = collection.noun
+        if noun.display == noun.identity.name:
+            return str(entity.identity)
         shown = next((each for each in noun.fields if each.name == noun.display), None)
         if shown is None or shown.key in noun.related or shown.reference is not None:
             return None
