@@ -67,7 +67,7 @@ _HOMONYMS: Final = frozenset(
         "component", "application", "app", "service", "domain", "volume", "card", "form", "energy", "console",
         "server", "deal", "plugin", "location", "resource", "tool", "process", "opportunity", "memory",
         "prompt", "character", "object", "llm", "likes", "like", "package", "image", "instance", "baseline",
-        "dataset", "data_set", "agent", "storage", "trace", "context", "device", "market",
+        "dataset", "data_set", "agent", "storage", "trace", "context", "device", "market", "flow", "bank", "park", "trail",
     )
 )  # fmt: skip
 """Things of one trade whose names mean others elsewhere: another word must speak for them, too."""
