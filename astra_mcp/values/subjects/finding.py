@@ -15,6 +15,15 @@ from typing import Any, Final
 
 from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
+from astra_mcp.values.subjects.plain_words import (
+    AMBIGUOUS,
+    EVERYDAY,
+    HOMONYMS,
+    OF_ANY_TRADE,
+    PLAIN,
+    TOLD_ALONE,
+    WEAK,
+)
 from astra_mcp.values.vocabulary import Numbers
 
 __all__ = [
@@ -35,69 +44,7 @@ LISTS: Final = frozenset(
 )
 """Columns whose cells hold several values, joined by commas."""
 _CUTS: Final = frozenset(("by", "for", "of", "in", "from", "with", "to", "on", "at", "and"))
-_WEAK: Final = frozenset(
-    (
-        "status", "state", "info", "information", "metadata", "data", "result", "detail", "list", "item",
-        "entry", "record", "history", "summary", "health", "type", "content", "value", "stat", "statistic",
-        "object", "option", "mode", "limit", "property", "service", "resource", "output", "action", "form",
-        "response", "connection", "overview", "count", "stats", "statistics", "analytics", "metrics", "usage",
-        "full", "basic", "advanced", "batch", "id", "api", "name", "search", "price", "example", "analysis", "capability", "parameter", "input", "text",
-    )
-)  # fmt: skip
-"""Nouns that may be about anything: the words beside them say more."""
-_PLAIN: Final = frozenset(("item", "result", "entry", "record", "info", "detail", "object"))
-"""Nouns that name whatever the server is about."""
-_AMBIGUOUS: Final = frozenset(
-    (
-        "structure", "material", "reaction", "cell", "pathway", "moment", "source", "question", "answer",
-        "activity", "context", "key", "space", "plan", "work", "line", "group", "index", "stream", "path",
-        "word", "element", "rule", "node", "attribute", "page", "range", "block", "view", "job", "note",
-        "variable", "class", "method", "function", "risk", "check", "set", "base", "core", "session",
-        "coordinates", "position", "level", "stage", "term", "module", "program", "reading", "star", "season",
-        "release", "version", "label", "tag", "stack", "object", "model", "field",
-    )
-)  # fmt: skip
-"""Words of many trades: they name something only where others speak of it, too."""
-_HOMONYMS: Final = frozenset(
-    (
-        "token", "pair", "exchange", "asset", "security", "statement", "stream", "series", "network", "power",
-        "area", "indicator", "queue", "library", "tree", "feed", "property", "position", "pool", "contract",
-        "bond", "share", "track", "round", "match", "play", "character", "party", "record", "season", "bill",
-        "ranking", "act", "case", "widget", "board", "campaign", "channel", "signal", "term", "account",
-        "component", "application", "app", "service", "domain", "volume", "card", "form", "energy", "console",
-        "server", "deal", "plugin", "location", "resource", "tool", "process", "opportunity", "memory",
-        "prompt", "character", "object", "llm", "likes", "like", "package", "image", "instance", "baseline",
-        "dataset", "data_set", "agent", "storage", "trace", "context", "device", "market", "flow", "bank", "park", "trail",
-    )
-)  # fmt: skip
-"""Things of one trade whose names mean others elsewhere: another word must speak for them, too."""
-_EVERYDAY: Final = frozenset(
-    (
-        "project", "user", "team", "comment", "note", "file", "document", "company", "event", "message", "task",
-        "product", "customer", "client", "picture", "video", "article", "job", "incident", "member", "contact",
-        "employee", "group", "order", "page", "folder", "issue", "ticket",
-    )
-)  # fmt: skip
-"""Things of no trade of their own: alone, such a word says no more than what all of them have."""
-_TOLD_ALONE: Final = frozenset(
-    (
-        "sprint", "worklog", "notification", "api_key", "artifact", "menu", "changelog", "folder", "episode",
-        "credential", "secret", "participant", "assignee", "env", "env_var", "environment_variable", "permission",
-        "workflow_state", "route", "user_profile", "board_column", "system", "subtask", "checklist", "playlist",
-        "webhook", "disk", "employee", "team_member", "attachment", "time_slot", "translation", "pull_request_diff",
-    )
-)  # fmt: skip
-"""What has to do with a thing, and with no other thing that is called so."""
-_OF_ANY_TRADE: Final = frozenset(
-    (
-        "id", "name", "title", "description", "status", "state", "created_at", "updated_at", "url", "email",
-        "username", "author", "text", "content", "body", "message", "size", "path", "date", "start", "end",
-        "start_time", "end_time", "subject", "website", "country", "phone", "owner", "type", "assignee", "priority",
-        "due_date", "due", "query", "limit", "page", "industry", "mime_type", "modified_at", "location", "tags",
-    )
-)  # fmt: skip
-"""Members that say nothing of a trade."""
-_DOUBTFUL: Final = _AMBIGUOUS | _HOMONYMS
+_DOUBTFUL: Final = AMBIGUOUS | HOMONYMS
 _IS_NAMED: Final = 5
 """So much must the words of a noun say for it to name a thing."""
 _IS_HEAD: Final = 10
@@ -198,10 +145,10 @@ def find_subject(
     subject, match = index.subjects[best], named.get(best)
     if match is not None and match.strength >= _IS_NAMED:
         is_like = len({*match.fields} & {*subject.columns}) >= _ALIKE
-        is_vague = not context[best] and singular(noun.rpartition("_")[2]) in _EVERYDAY
+        is_vague = not context[best] and singular(noun.rpartition("_")[2]) in EVERYDAY
         fields = _plain(match) if is_vague else match.fields
         return Found(subject, match.is_thing or is_like, fields, context[best])
-    is_plain = not noun or singular(noun.rpartition("_")[2]) in _PLAIN
+    is_plain = not noun or singular(noun.rpartition("_")[2]) in PLAIN
     if is_plain and context[best] >= _IS_PLAIN:
         return Found(subject, True, subject.fields, context[best])
     is_near = context[best] >= _IS_CONTEXT
@@ -210,12 +157,12 @@ def find_subject(
 
 def _plain(match: "_Match") -> tuple[str, ...]:
     """The members that such things have whatever trade they are of."""
-    return tuple(name for name in match.fields if name in _OF_ANY_TRADE)
+    return tuple(name for name in match.fields if name in OF_ANY_TRADE)
 
 
 def is_weak(noun: str) -> bool:
     """Say whether a noun may be about anything, as ``details`` and ``result`` are."""
-    return singular(noun.rpartition("_")[2]) in _WEAK | _PLAIN
+    return singular(noun.rpartition("_")[2]) in WEAK | PLAIN
 
 
 def is_subject(noun: str, language: str | None = None) -> bool:
@@ -250,11 +197,11 @@ def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, 
     found: dict[str, _Match] = {}
     for strength, word in _parts(noun):
         entries = index.by_noun.get(word, ())
-        is_alone = strength >= _IS_HEAD and word in _TOLD_ALONE
+        is_alone = strength >= _IS_HEAD and word in TOLD_ALONE
         for name, fields in entries:
             is_thing = fields is None
             is_beside = context[name] > _OF_DOMAIN or name in found
-            is_said = word in _EVERYDAY or word not in _DOUBTFUL or context[name] > 0
+            is_said = word in EVERYDAY or word not in _DOUBTFUL or context[name] > 0
             is_enough = (strength >= _IS_HEAD and is_said) or is_beside if is_thing else is_alone
             if is_enough or (fields is not None and context[name]):
                 own = index.subjects[name].fields if fields is None else fields
@@ -285,7 +232,7 @@ def _parts(noun: str) -> Iterator[tuple[int, str]]:
     is_head = True
     for word in reversed(head):
         one = singular(word)
-        if one in _WEAK:
+        if one in WEAK:
             yield 2, one
         else:
             yield _IS_HEAD if is_head else 6, one
@@ -311,7 +258,7 @@ def _add_likeness(
     index: "_Index", noun: str, members: frozenset[str], context: Counter[str]
 ) -> None:
     """Count the members that speak for a subject, where a word does so, too."""
-    telling = members - _OF_ANY_TRADE
+    telling = members - OF_ANY_TRADE
     if not telling:
         return
     named = (name for _, word in _parts(noun) for name, _ in index.by_noun.get(word, ()))

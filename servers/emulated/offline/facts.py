@@ -39,11 +39,12 @@ _OF_MEMBERS: Final = (None, Form.RECORD, Form.TEXT, Form.MARKDOWN)
 _ASKED: Final = 40
 _ASKING: Final = frozenset(
     (
-        "calculate", "calculator", "compute", "extract", "scan", "simulate", "compare", "comparison", "estimate",
-        "measure", "analyze", "analyse", "count", "evaluate", "predict", "query", "explain", "get", "fetch",
-        "retrieve", "find", "show", "read", "determine", "score", "convert", "solve", "detect", "check", "provide",
-        "return", "search", "look", "roots", "identify", "classify", "forecast", "recommend", "suggest", "parse",
-        "inspect", "review", "summarize", "describe", "list", "view", "display",
+        "calculate", "calculator", "compute", "extract", "scan", "simulate", "compare", "comparison",
+        "estimate", "measure", "analyze", "analyse", "count", "evaluate", "predict", "query", "explain",
+        "get", "fetch", "retrieve", "find", "show", "read", "determine", "score", "convert", "solve",
+        "detect", "check", "provide", "return", "search", "look", "roots", "identify", "classify",
+        "forecast", "recommend", "suggest", "parse", "inspect", "review", "summarize", "describe", "list",
+        "view", "display",
     )
 )  # fmt: skip
 """Verbs of tools that are called for what they tell."""
@@ -84,7 +85,7 @@ class Facts:
         """What a call is told that gets, sets or takes away a fact.
 
         Raises:
-            EntityRefusedError: It was taken away.
+            EntityRefusedError: It was taken away, or nothing says what it is.
             UnmetError: A member cannot be made.
         """
         ways = {Verb.UPDATE: self._set, Verb.DELETE: self._remove}
@@ -95,16 +96,27 @@ class Facts:
         return self._get(call, collection, promise)
 
     def rows(self, call: Call, collection: Collection, promise: Promise) -> list[JsonObject]:
-        """Several things that a call asks for and that have no identity."""
+        """Several things that a call asks for and that have no identity; no two of them the same.
+
+        Raises:
+            EntityRefusedError: Nothing says what they are.
+            UnmetError: A member cannot be made.
+        """
         limit = _limit_of(call)
         place = self._place(call, collection)
         number = place.at("number").between(*_FEW)
         asked = asked_of(call.reading, call.arguments)
         start = place.at("row").below(64)
-        return [
+        found = [
             self._members(call, collection, promise, _Thing(place.at(at), asked, start + at))
             for at in range(min(limit or number, max(number, _FEW[1]), _MAX_ROWS))
         ]
+        rows = [row for at, row in enumerate(found) if row and row not in found[:at]]
+        if not rows:
+            raise EntityRefusedError(
+                f"{_titled(collection.noun.shown)} are not available, try again later"
+            )
+        return rows
 
     def _series(self, call: Call, collection: Collection, promise: Promise) -> JsonObject:
         """One row for each time that is asked for, each near the one before."""

@@ -73,6 +73,8 @@ _READ_FOR_NOUN: Final = 70
 _MAX_FIELDS: Final = 16
 _SUPPORTED: Final = 2
 """So much must speak for a subject that only a description names."""
+_WEB: Final = "web_search"
+"""The domain of servers that search pages, whatever the noun."""
 _SURELY: Final = 3
 """More must speak for the subject of things that are asked for as its own are, under another noun."""
 
@@ -280,7 +282,7 @@ class Learned:
                 better = find(singular(word))
                 if better is not None and better.is_thing and better.support >= _SUPPORTED:
                     return better
-        if is_search:
+        if is_search and (name == "item" or is_weak(name) or domain == _WEB):
             return find_subject("web_page", language=language)
         one = (r for _, r in about if r.verb not in (Verb.LIST, Verb.SEARCH) and not r.is_many)
         keys = {p.key for reading in one for p in reading.parameters}
@@ -345,7 +347,8 @@ class Learned:
         taken_in = (each for each in self._taken(noun, about) if each.key not in known)
         fields += [*{each.key: each for each in taken_in}.values()][: _MAX_FIELDS - len(fields)]
         is_listed = any(_gives_out(r, noun) for _, r in about)
-        if _called_by(noun, [identity, *fields]) is None and (is_listed or not self._known(found)):
+        is_open = not is_weak(noun) and (is_listed or not self._known(found))
+        if is_open and _called_by(noun, [identity, *fields]) is None:
             fields.insert(0, _plain("name", "name"))
         is_kept = any(r.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE) for _, r in about)
         is_dated = is_kept or (found is not None and found.is_thing)

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections import Counter
 import tracemalloc
+from collections import Counter
 from collections.abc import Iterator
 
 import anyio
