@@ -66,13 +66,13 @@ def test_no_two_rows_of_a_list_are_called_the_same() -> None:
         spec("list_gizmos", "List gizmos."),
         spec("list_comments", "List the comments of an issue.", issue=text),
     )
-    for tool, key, arguments in (
-        ("list_workflow_folders", "name", {}),
-        ("list_gizmos", "name", {}),
-        ("list_comments", "text", {"issue": "A-1"}),
-    ):
-        (rows,) = (v for v in world.call(tool, **arguments).values() if isinstance(v, list))
-        called = [row[key] for row in rows]
+    asked: list[tuple[str, str, str, dict[str, str]]] = [
+        ("list_workflow_folders", "workflow_folders", "name", {}),
+        ("list_gizmos", "gizmos", "name", {}),
+        ("list_comments", "comments", "text", {"issue": "A-1"}),
+    ]
+    for tool, many, key, arguments in asked:
+        called: list[str] = [row[key] for row in world.call(tool, **arguments)[many]]
         assert len(called) > 1
         assert len({*called}) == len(called)
 
