@@ -26,6 +26,7 @@ from astra_mcp.types import (
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
+from servers.emulated.arguments import taken_apart, with_given
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.offline.computing.answering import computed, of_session
 from servers.emulated.offline.computing.computation import Moment
@@ -57,7 +58,7 @@ class _Known:
     def __init__(self, document: EmulatedDocument) -> None:
         self.learned = Learned(document)
         """Its entities."""
-        self.recognition = Recognition(document.tools)
+        self.recognition = Recognition(self.learned.document.tools)
         """What its tools compute."""
         self._keeping: KeepingTools | None = None
 
@@ -96,8 +97,17 @@ class _Answering:
         if answer is None:
             moment = Moment(now=now, rng=self._rng.at("thrown", self._store.calls))
             answer = computed(self._known.recognition, call, of_session(moment))
-        answer = answer or self._counted(call)
-        return self._made_up(call) if answer is None else answer
+        if answer is not None:
+            return answer
+        call = self._taken_apart(call)
+        return self._counted(call) or self._made_up(call)
+
+    def _taken_apart(self, call: Call) -> Call:
+        """A call in which JSON that is written as text is what it says."""
+        tool, arguments = taken_apart(call.tool, call.arguments)
+        if tool is call.tool:
+            return call
+        return Call(tool=tool, reading=self._learned.reading(tool), arguments=arguments)
 
     def _made_up(self, call: Call) -> Answer:
         parents = check_references(self._store, call)
@@ -370,8 +380,8 @@ class OfflineState:
                 await self.answer(self._learned.tools[call.tool], call.arguments)
 
     def _value(self, tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> JsonValue:
-        reading = self._learned.readings[tool.name]
-        call = Call(tool=tool, reading=reading, arguments=arguments)
+        tool = with_given(self._learned.tools[tool.name], arguments)
+        call = Call(tool=tool, reading=self._learned.reading(tool), arguments=arguments)
         answer = self._answering.told(call)
         maker = self._learned.output(tool)
         rng = self._rng.at("output", tool.name, written_arguments(arguments))
@@ -379,6 +389,6 @@ class OfflineState:
             return answer.text
         if maker is None:
             return formed(self._learned.promise(tool), answer.shown, call, rng)
-        noun = reading.noun or ""
+        noun = call.reading.noun or ""
         shown = self._store.wording.portrait(noun, rng)
         return maker.fill(rng, self._store.wording, told=answer.known, noun=noun, portrait=shown)

@@ -5,17 +5,18 @@ schemas show; where there are few, the ones that such things usually have.
 """
 
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
-from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.subjects.finding import Found, find_subject, is_subject, telling_words
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
+from servers.emulated.arguments import documented
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
     Field,
@@ -52,6 +53,8 @@ _READ_OF_TOOL: Final = 300
 _READ_FOR_NOUN: Final = 70
 """So much of a description is read for what a server, or a noun, is about."""
 _MAX_FIELDS: Final = 16
+_MAX_VARIANTS: Final = 64
+"""Of so many calls with arguments of their own it is remembered how a tool is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +119,9 @@ class Learned:
 
     def __init__(self, document: EmulatedDocument) -> None:
         """Read nothing yet."""
-        self.document = document
+        tools = tuple(documented(tool) for tool in document.tools)
+        self.document = replace(document, tools=tools)
+        self._variants: OrderedDict[tuple[str, bytes], ToolReading] = OrderedDict()
         self._nouns: dict[str, Noun] = {}
         self._outputs: dict[str, ValueMaker] = {}
         self._promises: dict[str, Promise] = {}
@@ -143,6 +148,20 @@ class Learned:
     def readings(self) -> Mapping[str, ToolReading]:
         """What each tool is taken for, by its name."""
         return read_tools(self.document.tools)
+
+    def reading(self, tool: ToolSpec) -> ToolReading:
+        """What a tool is taken for whose schema may have more arguments than its document has."""
+        if tool is self.tools[tool.name]:
+            return self.readings[tool.name]
+        key = (tool.name, canonical_json(tool.input_schema))
+        found = self._variants.get(key)
+        if found is None:
+            tools = [tool if each.name == tool.name else each for each in self.document.tools]
+            found = self._variants[key] = read_tools(tools)[tool.name]
+        self._variants.move_to_end(key)
+        if len(self._variants) > _MAX_VARIANTS:
+            self._variants.popitem(last=False)
+        return found
 
     @cached_property
     def tools(self) -> Mapping[str, ToolSpec]:
