@@ -39,8 +39,9 @@ _DEEPEST: Final = 3
 _TEXTS: Final = frozenset(
     (
         "content", "contents", "text", "message", "code", "description", "value", "json", "json_string",
-        "html", "markdown", "template", "prompt", "script", "source", "expression", "sql", "title", "note", "comment",
-        "name", "input_text", "document", "json_text", "json_data", "summary", "thought", "question", "url",
+        "html", "markdown", "template", "prompt", "script", "source", "expression", "sql", "title", "note",
+        "comment", "name", "input_text", "document", "json_text", "json_data", "summary", "thought",
+        "question", "url",
     )
 )  # fmt: skip
 """These hold texts, whatever stands in them."""
@@ -163,10 +164,11 @@ def _schema_of(value: JsonValue, depth: int = 0) -> dict[str, Any]:
         inner = _schema_of(value[0], depth + 1) if value and depth < _DEEPEST else {}
         return {"type": "array", "items": inner}
     if isinstance(value, dict):
-        members = value.items() if depth < _DEEPEST else ()
-        return {"type": "object", "properties": {k: _schema_of(v, depth + 1) for k, v in members}}
+        return {"type": "object"}
+    if value is None:
+        return {}
     named = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    return {"type": named[type(value)]} if type(value) in named else {}
+    return {"type": named[type(value)]}
 
 
 def _properties(tool: ToolSpec) -> dict[str, Any]:

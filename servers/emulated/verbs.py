@@ -82,6 +82,10 @@ _STATES: Final = {
     "activate": "active", "deactivate": "inactive", "pause": "paused", "resume": "active",
     "start": "running", "stop": "stopped", "lock": "locked", "unlock": "unlocked",
     "suspend": "suspended", "publish": "published", "unpublish": "draft", "resolve": "resolved",
+    "decline": "declined", "accept": "accepted", "merge": "merged", "dismiss": "dismissed",
+    "acknowledge": "acknowledged", "ack": "acknowledged", "mute": "muted", "unmute": "active",
+    "snooze": "snoozed", "revoke": "revoked", "block": "blocked", "unblock": "active",
+    "ban": "banned", "hide": "hidden", "confirm": "confirmed", "deprecate": "deprecated",
 }  # fmt: skip
 _SHOWING: Final = (Verb.LIST, Verb.SEARCH, Verb.GET)
 _CHANGING: Final = (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
@@ -127,6 +131,8 @@ _FILLERS: Final = _words(
 _SUFFIXES: Final = _words(
     "tool api endpoint list details detail info information data all items results"
 )
+_OF_ONE: Final = _words("contents")
+"""Plurals of what one thing has."""
 _DONE: Final = {
     "complete": "completed",
     "completed": "completed",
@@ -339,7 +345,8 @@ def _noun(words: Sequence[str]) -> tuple[str | None, bool]:
         if len(kept) == 1 and kept[0].startswith(start):
             kept = [kept[0].removeprefix(start)]
     noun = "_".join(kept)
-    return singular(noun) or None, is_many or is_plural(noun)
+    is_many |= is_plural(noun) and kept[-1] not in _OF_ONE
+    return singular(noun) or None, is_many
 
 
 def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:

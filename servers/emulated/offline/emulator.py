@@ -32,7 +32,7 @@ from servers.emulated.offline.computing.answering import computed, of_session
 from servers.emulated.offline.computing.computation import Moment
 from servers.emulated.offline.computing.recognition import Recognition
 from servers.emulated.offline.facts import Facts, gives_many, state_of, written_arguments
-from servers.emulated.offline.fields import attribute_of, inner_fields
+from servers.emulated.offline.fields import NESTED, attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, named_entities
 from servers.emulated.offline.forms import formed
 from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
@@ -195,6 +195,8 @@ class _Answering:
         return Answer(self._facts.told(call, collection, promise))
 
     def _create(self, call: Call, collection: Collection) -> Answer:
+        if call.names_many:
+            return self._put(call, collection)
         many = self._items(call, collection.noun)
         if many is None:
             return Answer(self._made(call, collection, self._members(call, collection.noun), 0))
@@ -205,12 +207,29 @@ class _Answering:
         ]
         return listed(collection.noun, made)
 
+    def _put(self, call: Call, collection: Collection) -> Answer:
+        """Make one entity for each id of a list; those that there are take on what is given."""
+        given, noun = self._members(call, collection.noun), collection.noun
+        rows: list[JsonObject] = []
+        for at, identity in enumerate(call.named):
+            entity = collection.entities.get(str(identity))
+            if entity is None:
+                rows.append(
+                    self._made(call, collection, {**given, noun.identity.name: identity}, at)
+                )
+            else:
+                self._store.change(collection, entity, given)
+                rows.append(self._store.shown(collection, entity))
+        return listed(noun, rows)
+
     def _made(self, call: Call, collection: Collection, given: JsonObject, at: int) -> JsonObject:
         if self._store.is_full:
             raise EntityRefusedError("Quota exceeded: no more entries can be stored")
         noun = collection.noun
         own = call.own
-        identity = given.get(noun.identity.name) if own is None else call.arguments[own.name]
+        identity = given.get(noun.identity.name)
+        if own is not None and not call.names_many:
+            identity = call.arguments[own.name]
         identity = None if isinstance(identity, dict | list) else identity
         if identity is not None and str(identity) in collection.entities:
             raise EntityRefusedError(
@@ -227,7 +246,12 @@ class _Answering:
             value = call.arguments[parameter.name]
             if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
                 continue
-            if value and inner_fields(parameter, noun.name, call.tool.input_schema) is not None:
+            is_own = parameter.key not in NESTED
+            if (
+                value
+                and is_own
+                and inner_fields(parameter, noun.name, call.tool.input_schema) is not None
+            ):
                 return [self._renamed(noun, cast("JsonObject", item)) for item in value]
         return None
 
@@ -269,7 +293,7 @@ class _Answering:
                 raise
             return Answer(self._made(call, collection, changes, 0))
         for entity in found:
-            self._store.change(collection, entity, changes)
+            self._store.change(collection, entity, _within(entity.given, changes))
         return self._shown(call, collection, found)
 
     def _delete(self, call: Call, collection: Collection) -> Answer:
@@ -298,6 +322,16 @@ def _addressed(call: Call, noun: Noun) -> Call:
         if p.name in call.reading.references or p.key in noun.address
     }
     return Call(tool=call.tool, reading=call.reading, arguments=kept)
+
+
+def _within(given: JsonObject, changes: JsonObject) -> JsonObject:
+    """Changes of which those of members that callers name leave the others of these."""
+    result = dict(changes)
+    for name, value in changes.items():
+        before = given.get(name)
+        if key_of(name) in NESTED and isinstance(value, dict) and isinstance(before, dict):
+            result[name] = {**before, **value}
+    return result
 
 
 _MAX_ECHOED: Final = 1000

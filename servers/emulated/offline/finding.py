@@ -2,17 +2,31 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from astra_mcp.values.nouns import key_of
-from servers.emulated.offline.fields import attribute_of, is_documented
+from servers.emulated.offline.fields import NESTED, attribute_of, is_documented
 from servers.emulated.offline.selection import EntityRefusedError, as_list
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading
 
 __all__ = ["Call", "check_references", "member_of", "named_entities", "not_found"]
+
+
+_CALLED: Final = (
+    "name",
+    "title",
+    "number",
+    "key",
+    "slug",
+    "identifier",
+    "code",
+    "username",
+    "email",
+)
+"""What people call a thing by where its id is not at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,11 @@ class Call:
     def names_many(self) -> bool:
         """The argument that names the entity is a list."""
         return self.own is not None and isinstance(self.arguments[self.own.name], list)
+
+    @property
+    def named(self) -> list[JsonValue]:
+        """The values of the argument that names the entity, or several."""
+        return [] if self.own is None else as_list(self.arguments[self.own.name])
 
 
 def not_found(noun: str, value: JsonValue) -> EntityRefusedError:
@@ -99,6 +118,9 @@ def _find(
         return collection.entities[str(value)]
     if is_identity and str(value) in collection.gone:
         raise not_found(noun.name, value)
+    known = _by_other_name(store, collection, parameter, value) if is_identity else None
+    if known is not None:
+        return known
     if not is_identity:
         for entity in (*collection.newest_first(), *collection.gone.values()):
             if any(_same(m, value) for m in member_of(store, collection, entity, attribute)):
@@ -110,6 +132,26 @@ def _find(
     if is_identity:
         return _adopted(store, collection, {}, value)
     return _adopted(store, collection, {noun.name_of(attribute, attribute): value}, None)
+
+
+def _by_other_name(
+    store: Store, collection: Collection, parameter: Parameter, value: JsonValue
+) -> Entity | None:
+    """The one entity that has a value where people call it by: ``tag`` may be the tag or its name."""
+    noun = collection.noun
+    keys = {
+        key for key in (parameter.key, *_CALLED, key_of(noun.display)) if key != noun.identity.key
+    }
+    found = [
+        entity
+        for entity in collection.newest_first()
+        if any(
+            _same(member, value)
+            for key in keys
+            for member in member_of(store, collection, entity, key)
+        )
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _adopted(
@@ -134,7 +176,11 @@ def member_of(
         if each.key == key:
             yield from store.member(collection, entity, each)
             return
-    yield from (value for name, value in entity.given.items() if key_of(name) == key)
+    for name, value in entity.given.items():
+        if key_of(name) == key:
+            yield value
+        elif isinstance(value, dict) and key_of(name) in NESTED:
+            yield from (inner for member, inner in value.items() if key_of(member) == key)
 
 
 def _same(first: JsonValue, second: JsonValue) -> bool:

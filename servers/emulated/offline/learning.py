@@ -19,6 +19,7 @@ from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
 from servers.emulated.arguments import documented
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
+    PAIRED,
     Field,
     attribute_of,
     input_fields,
@@ -310,7 +311,8 @@ class Learned:
         fields = list(told.values())
         taken = {*taken, *told}
         taken |= {"name", "title"} if taken & {"name", "title"} else set()
-        if sum(each.reference is None for each in fields) < _FEW:
+        places = _places(about)
+        if sum(each.reference is None and each.key not in places for each in fields) < _FEW:
             usual = [key for key in self._usual(noun, found) if key not in taken]
             fields = [*(_plain(self.named(key), key) for key in usual), *fields]
         known = {each.key for each in fields} | {identity.key}
@@ -339,7 +341,7 @@ class Learned:
                 yield Field(name=member.name, key=member.key, schema=member.schema, root={})
         for verb in (Verb.CREATE, Verb.UPDATE):
             for tool, reading in about:
-                if reading.verb is verb:
+                if reading.verb is verb and reading.state is None:
                     yield from (f for f in input_fields(tool, reading, noun) if _is_said(f, tool))
 
     def _taken(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Iterator[Field]:
@@ -347,9 +349,23 @@ class Learned:
         for verb in (Verb.LIST, Verb.SEARCH):
             for tool, reading in about:
                 if reading.verb is verb:
+                    is_paired = any(p.key in PAIRED for p in reading.parameters)
                     for field in input_fields(tool, reading, noun):
-                        if _is_said(field, tool) and not field.key.startswith(_WAYS):
+                        is_way = field.key.startswith(_WAYS) or field.key in PAIRED
+                        is_way |= is_paired and field.key == "value"
+                        if _is_said(field, tool) and not is_way:
                             yield field
+
+
+def _places(about: Sequence[tuple[ToolSpec, ToolReading]]) -> frozenset[str]:
+    """What a list cannot do without says where its entities are, not what they are like."""
+    return frozenset(
+        p.key
+        for _, reading in about
+        if reading.verb in (Verb.LIST, Verb.SEARCH)
+        for p in reading.parameters
+        if p.is_required and p.role is Role.FIELD
+    )
 
 
 def _is_said(field: Field, tool: ToolSpec) -> bool:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, TypeVar
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.vocabulary import meaning_of
-from servers.emulated.offline.fields import range_of
-from servers.emulated.parameters import Role
+from servers.emulated.offline.fields import PAIRED, range_of
+from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading, Verb
 
 __all__ = [
@@ -88,9 +88,15 @@ def _is_ordered(found: JsonValue, bound: JsonValue, sign: int) -> bool:
 
 def filters_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Iterator[Filter]:
     """What the arguments of a list ask of its entities."""
+    pair = _pair(reading, arguments)
+    if pair is not None:
+        named, wanted = pair
+        yield Filter(key_of(str(arguments[named.name])), arguments[wanted.name], 0)
     for parameter in reading.parameters:
         value = arguments.get(parameter.name)
         if parameter.role is not Role.FIELD or value is None or isinstance(value, dict):
+            continue
+        if pair is not None and parameter in pair:
             continue
         if parameter.name == reading.id_parameter or value in ("", "all"):
             continue
@@ -99,6 +105,16 @@ def filters_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Iter
             yield Filter(parameter.key, value, 0)
         elif bound[0]:
             yield Filter(bound[0], value, bound[1])
+
+
+def _pair(
+    reading: ToolReading, arguments: Mapping[str, JsonValue]
+) -> tuple[Parameter, Parameter] | None:
+    """The argument that names a member and the one that says what it is to be, if both are given."""
+    given = [p for p in reading.parameters if arguments.get(p.name) not in (None, "")]
+    named = next((p for p in given if p.key in PAIRED and isinstance(arguments[p.name], str)), None)
+    value = next((p for p in given if p.key in ("value", "field_value", "equals")), None)
+    return None if named is None or value is None else (named, value)
 
 
 def query_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> tuple[str | None, str]:
@@ -116,7 +132,7 @@ def _query_argument(reading: ToolReading, arguments: Mapping[str, JsonValue]) ->
     parameter = reading.parameter(Role.QUERY)
     if parameter is not None and isinstance(arguments.get(parameter.name), str | list):
         return parameter.name
-    if reading.verb is not Verb.SEARCH:
+    if reading.verb is not Verb.SEARCH or _pair(reading, arguments) is not None:
         return None
     texts = (
         p.name

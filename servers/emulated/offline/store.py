@@ -70,6 +70,8 @@ class Collection:
     """Those that a call took away."""
     first: tuple[JsonValue, ...] = ()
     """The identities of those that were there from the beginning."""
+    is_seen: bool = False
+    """A call was shown all of them: no others come to exist because somebody looks for them."""
     places: set[bytes] = field(default_factory=set[bytes])
     """Scopes and queries for which entities were made up already."""
 
@@ -158,6 +160,12 @@ class Store:
                 self._add_some(found, place, number, lambda _, __: {})
                 found.first = tuple(entity.identity for entity in found.entities.values())
         return found
+
+    def see(self, collection: Collection) -> None:
+        """Take note that all of a collection was shown."""
+        if not collection.is_seen:
+            collection.is_seen = True
+            self._undo.append(lambda: setattr(collection, "is_seen", False))
 
     def populate(
         self,
