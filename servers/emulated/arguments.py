@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 import orjson
 
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
-from astra_mcp.values.nouns import is_plural, key_of
+from astra_mcp.values.nouns import is_plural, key_of, singular
 from servers.emulated.parameters import key_suffix
 
-__all__ = ["documented", "taken_apart", "with_given"]
+__all__ = ["documented", "one_by_one", "taken_apart", "with_given"]
 
 _SECTION: Final = re.compile(
     r"(?:^|\s)(?:Args|Arguments|Parameters|Params|参数)\s*[:\uff1a]\s*(.*?)"
@@ -45,6 +45,14 @@ _TEXTS: Final = frozenset(
     )
 )  # fmt: skip
 """These hold texts, whatever stands in them."""
+_NAMES: Final = frozenset(
+    (
+        "id", "symbol", "ticker", "coin", "name", "keyword", "city", "code", "url", "domain", "address",
+        "username", "company", "stock", "pair", "token", "location", "country", "package", "isbn", "pmid",
+        "doi", "word", "ip", "email", "phrase", "slug", "hostname",
+    )
+)  # fmt: skip
+"""A list under the plural of one of these names several things."""
 _WHOLE: Final = frozenset(
     ("params", "request_body", "body", "payload", "input", "request", "args", "arguments", "parameters")
 )  # fmt: skip
@@ -120,6 +128,29 @@ def taken_apart(
         if value is not None
     }
     return _with(tool, {**kept, **described}, described.keys()), members
+
+
+def one_by_one(
+    tool: ToolSpec, arguments: Mapping[str, JsonValue]
+) -> list[tuple[ToolSpec, Mapping[str, JsonValue]]]:
+    """The calls that each ask for one of the things that a list of names in one call asks for.
+
+    Returns:
+        None of them where no argument is such a list.
+    """
+    for name, value in arguments.items():
+        key = key_of(name)
+        one = singular(key)
+        if key == one or one.rpartition("_")[2] not in _NAMES:
+            continue
+        if isinstance(value, str) and "," in value:
+            value = [part.strip() for part in value.split(",")]  # noqa: PLW2901 - the same, as a list
+        if isinstance(value, list) and value and all(isinstance(v, str | int) for v in value):
+            declared = {n: schema for n, schema in _properties(tool).items() if n != name}
+            others = {n: v for n, v in arguments.items() if n != name}
+            alone = _with(tool, {**declared, one: _schema_of(value[0])}, {one})
+            return [(alone, {**others, one: each}) for each in value[:_MAX_MEMBERS]]
+    return []
 
 
 def _meant(name: str, value: JsonValue, declared: Any) -> JsonValue:

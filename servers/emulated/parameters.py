@@ -58,6 +58,13 @@ class Parameter:
     """JSON types that it may have, ``null`` left out; empty where it may have any."""
 
     @property
+    def holds_objects(self) -> bool:
+        """It is a list of objects."""
+        items: Any = self.schema.get("items")
+        inner = cast("dict[str, Any]", items) if isinstance(items, dict) else {}
+        return "properties" in inner or inner.get("type") == "object"
+
+    @property
     def is_scalar(self) -> bool:
         """It cannot be known to hold other values."""
         return self.types.isdisjoint(("array", "object"))
@@ -66,7 +73,7 @@ class Parameter:
 _ROLES: Final[Mapping[Role, str]] = {
     Role.LIMIT: "limit max_results page_size per_page count size top first num num_results n rows"
     " max_items top_k top_n items_per_page result_limit results_limit max_count max_records"
-    " number_of_results limit_results batch_size lookback_count",
+    " number_of_results limit_results batch_size lookback_count newest max_items_to_return",
     Role.OFFSET: "offset skip start_at start_index start_record start_offset",
     Role.PAGE: "page page_number page_num page_no page_index current_page pn",
     Role.CURSOR: "cursor page_token next_token next_cursor starting_after continuation_token"

@@ -4,6 +4,7 @@ Reads ``since``, ``start_date`` and their like, as a day, a moment or seconds si
 from now.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -87,10 +88,11 @@ def moment_of(value: JsonValue, *, is_end: bool = False) -> int | None:
         return None
     text = str(value).strip()
     try:
-        if isinstance(value, str) and not text.replace(".", "", 1).isdigit():
+        is_day = re.fullmatch(r"(?:19|20)\d\d[01]\d[0-3]\d", text) is not None
+        if is_day or (isinstance(value, str) and not text.replace(".", "", 1).isdigit()):
             read = datetime.fromisoformat(text)
             seconds = int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp())
-            return seconds + (_DAY - 1 if is_end and len(text) == len("2025-01-01") else 0)
+            return seconds + (_DAY - 1 if is_end and len(text) <= len("2025-01-01") else 0)
         number = float(text)
         number = number / 1000 if number > 1e11 else number
         return int(number) if number > 1e8 else None

@@ -131,6 +131,8 @@ _FILLERS: Final = _words(
 _SUFFIXES: Final = _words(
     "tool api endpoint list details detail info information data all items results"
 )
+_PARTS: Final = _words("state status content contents body metadata property summary")
+"""What is told of a thing, beside what it is."""
 _OF_ONE: Final = _words("contents")
 """Plurals of what one thing has."""
 _DONE: Final = {
@@ -175,6 +177,8 @@ class _Nouns:
         named = [d for d in drafts if d.noun and d.verb is not Verb.OTHER]
         self.all = {d.noun for d in named}
         self.created = {d.noun for d in named if d.verb is Verb.CREATE}
+        changed = {d.noun for d in named if d.verb in _CHANGING and d.word != "open"}
+        self._is_graph = "entity" in changed and "node" not in changed
         self.counted = {d.noun for d in named if _is_counted(d)}
         self._address: dict[str | None, frozenset[str]] = {}
         for draft in named:
@@ -185,6 +189,8 @@ class _Nouns:
 
     def head(self, noun: str | None) -> str | None:
         """``command_task`` is a ``task`` where the server has such ones."""
+        if noun == "node" and self._is_graph:
+            return "entity"
         words = (noun or "").split("_")
         tails = ("_".join(words[at:]) for at in range(1, len(words)))
         return next((tail for tail in tails if tail in self.all and tail not in MASS), noun)
@@ -276,6 +282,8 @@ def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolRead
     if prefix is not None and len(words) > 1 and words[0] == prefix:
         words = words[1:]
     at = _verb_at(words)
+    if words and words[-1] in _AMBIGUOUS and _has_sisters(words, keys):
+        at = len(words) - 1
     word = "" if at is None else words[at]
     verb = _VERBS.get(word, Verb.OTHER)
     told = _told_verb(words, tool.description)
@@ -311,6 +319,14 @@ def _verb_at(words: Sequence[str]) -> int | None:
     if _is_verb(words[last]) and last > 0 and not is_object:
         return last
     return next((at for at, word in enumerate(words[:last]) if word in _VERBS), None)
+
+
+def _has_sisters(words: Sequence[str], keys: frozenset[str]) -> bool:
+    """``storage_set`` sets a storage where there is ``storage_get``, too."""
+    if len(words) < 2 or _is_verb(words[0]):
+        return False
+    others = _STRONG - {words[-1]}
+    return any("_".join((*words[:-1], verb)) in keys for verb in others)
 
 
 def _is_verb(word: str) -> bool:
@@ -354,6 +370,8 @@ def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:
     if draft.verb is Verb.OTHER and draft.noun is None:
         return replace(draft, references=_references(draft, None, nouns))
     draft = replace(draft, noun=nouns.head(draft.noun))
+    if draft.word == "open" and draft.noun in nouns.all and draft.is_many:
+        draft = replace(draft, verb=Verb.GET)
     part = _of_part(replace(draft, references=_references(draft, None, nouns)))
     if part is not None:
         return part
@@ -387,13 +405,18 @@ def _makes(draft: ToolReading, nouns: _Nouns) -> bool:
 
 def _of_part(draft: ToolReading) -> ToolReading | None:
     """``update_task_status(task_id)`` changes a task; None where it is not so."""
-    if draft.verb is not Verb.UPDATE or not draft.noun:
+    if draft.verb is Verb.GET and (draft.noun or "").rpartition("_")[2] not in _PARTS:
+        return None
+    if draft.verb not in (Verb.UPDATE, Verb.GET) or not draft.noun:
         return None
     for name, noun in draft.references.items():
         if draft.noun.startswith(f"{noun}_"):
-            state = _DONE.get(draft.noun.removeprefix(f"{noun}_"))
+            is_set = draft.verb is Verb.UPDATE
+            state = is_set and _DONE.get(draft.noun.removeprefix(f"{noun}_"))
             left = {key: of for key, of in draft.references.items() if key != name}
-            return replace(draft, noun=noun, id_parameter=name, state=state, references=left)
+            return replace(
+                draft, noun=noun, id_parameter=name, state=state or None, references=left
+            )
     return None
 
 
@@ -420,7 +443,11 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
     """The argument that names the entity itself."""
     if draft.verb in (Verb.LIST, Verb.SEARCH):
         return None
-    candidates = [p for p in draft.parameters if p.role is Role.FIELD and "object" not in p.types]
+    candidates = [
+        p
+        for p in draft.parameters
+        if p.role is Role.FIELD and "object" not in p.types and not p.holds_objects
+    ]
     ranked = [
         (rank + (0 if p.is_required else _OPTIONAL), p)
         for p in candidates

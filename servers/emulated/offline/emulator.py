@@ -26,14 +26,14 @@ from astra_mcp.types import (
 from astra_mcp.values.nouns import key_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.scalars import NoValueError, UnmetError
-from servers.emulated.arguments import taken_apart, with_given
+from servers.emulated.arguments import one_by_one, taken_apart, with_given
 from servers.emulated.emulator import EmulatedAnswer, EmulatedDocument
 from servers.emulated.offline.computing.answering import computed, of_session
 from servers.emulated.offline.computing.computation import Moment
 from servers.emulated.offline.computing.recognition import Recognition
 from servers.emulated.offline.facts import Facts, gives_many, state_of, written_arguments
 from servers.emulated.offline.fields import NESTED, attribute_of, inner_fields
-from servers.emulated.offline.finding import Call, check_references, named_entities
+from servers.emulated.offline.finding import Call, check_references, described, named_entities
 from servers.emulated.offline.forms import formed
 from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
 from servers.emulated.offline.learning import Learned, Noun
@@ -41,13 +41,15 @@ from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
 from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
 from servers.emulated.offline.running import page_of, ran
-from servers.emulated.offline.selection import EntityRefusedError
+from servers.emulated.offline.selection import EntityRefusedError, filters_of
 from servers.emulated.offline.series import is_series
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.verbs import Verb
 
 __all__ = ["OfflineEmulator", "OfflineState"]
 
+_PLACING: Final = frozenset(("add", "append", "insert", "post", "put", "register"))
+"""Verbs of what is put into something else, whether it was there before or not."""
 _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 """Verbs that make what they do not find."""
 
@@ -151,6 +153,11 @@ class _Answering:
         told = ran(call, self._store.wording, self._rng)
         return None if told is None else Answer(told)
 
+    def _of_items(self, call: Call, collection: Collection) -> list[Entity] | None:
+        """The entities that a list of objects describes; None where a call has no such list."""
+        items = self._items(call, collection.noun) if call.own is None else None
+        return None if items is None else [described(self._store, collection, i) for i in items]
+
     def _get(self, call: Call, collection: Collection) -> Answer:
         return self._shown(call, collection, named_entities(self._store, collection, call))
 
@@ -166,8 +173,9 @@ class _Answering:
         return Answer({"count": total}, dict.fromkeys(("result", "total", "value"), total))
 
     def _outcome(self, call: Call) -> Answer:
+        found: list[Entity] = []
         if call.own is not None and call.reading.noun is not None:
-            named_entities(self._store, self._store.collection(call.reading.noun), call)
+            found = named_entities(self._store, self._store.collection(call.reading.noun), call)
         summary = refuse_unknowable(call)
         if summary is not None:
             return Answer({"summary": summary})
@@ -175,9 +183,18 @@ class _Answering:
         if is_act(call, self._learned.promise(call.tool)):
             return Answer(outcome(call, self._store.wording, rng))
         collection = self._store.collection(call.reading.noun or "item")
+        if len(found) == 1 and found[0].is_known:
+            return self._told_of_one(call, collection, found[0])
         if call.reading.verb is Verb.OTHER and self._is_untold(call, collection.noun):
             return Answer({**_echoed(call), "status": "completed"})
         return self._fact(call, collection)
+
+    def _told_of_one(self, call: Call, collection: Collection, entity: Entity) -> Answer:
+        """What a tool says of one entity that it keeps: what it promises, the entity, and what was asked."""
+        promise = self._learned.promise(call.tool)
+        more = self._facts.told(call, collection, promise) if promise.members else {}
+        given = self._members(call, collection.noun)
+        return Answer({**more, **self._store.shown(collection, entity), **given})
 
     def _is_untold(self, call: Call, noun: Noun) -> bool:
         """Nothing says what a tool gives, and nothing is known of such things."""
@@ -189,13 +206,22 @@ class _Answering:
     def _fact(self, call: Call, collection: Collection) -> Answer:
         promise = self._learned.promise(call.tool)
         is_told = call.reading.verb not in (Verb.UPDATE, Verb.DELETE)
+        several = one_by_one(call.tool, call.arguments) if is_told else []
+        if several:
+            calls = [
+                Call(tool=tool, reading=self._learned.reading(tool), arguments=arguments)
+                for tool, arguments in several
+            ]
+            rows = [self._facts.told(each, collection, promise) for each in calls]
+            return listed(collection.noun, rows)
         is_many = promise.form is Form.LIST or call.reading.is_many or gives_many(call)
         if is_told and is_many and not is_series(call, promise, collection.noun.found):
             return listed(collection.noun, self._facts.rows(call, collection, promise))
         return Answer(self._facts.told(call, collection, promise))
 
     def _create(self, call: Call, collection: Collection) -> Answer:
-        if call.names_many:
+        is_placed = bool(call.placed) and call.reading.word in _PLACING
+        if call.names_many or (call.own is not None and is_placed):
             return self._put(call, collection)
         many = self._items(call, collection.noun)
         if many is None:
@@ -220,7 +246,7 @@ class _Answering:
             else:
                 self._store.change(collection, entity, given)
                 rows.append(self._store.shown(collection, entity))
-        return listed(noun, rows)
+        return listed(noun, rows) if call.names_many else Answer(rows[0])
 
     def _made(self, call: Call, collection: Collection, given: JsonObject, at: int) -> JsonObject:
         if self._store.is_full:
@@ -282,6 +308,9 @@ class _Answering:
         return Answer(shown[0])
 
     def _update(self, call: Call, collection: Collection) -> Answer:
+        items = self._items(call, collection.noun) if call.own is None else None
+        if items is not None:
+            return self._update_all(call, collection, items)
         changes = self._members(call, collection.noun)
         if call.reading.state is not None:
             changes.setdefault(state_of(collection.noun), call.reading.state)
@@ -296,8 +325,30 @@ class _Answering:
             self._store.change(collection, entity, _within(entity.given, changes))
         return self._shown(call, collection, found)
 
+    def _is_narrowed(self, call: Call) -> bool:
+        """Say whether what is given leaves out what is not meant: all are meant where nothing is given."""
+        return not any(call.fields()) or any(filters_of(call.reading, call.arguments))
+
+    def _update_all(self, call: Call, collection: Collection, items: list[JsonObject]) -> Answer:
+        """Change each of several entities; a tool that sets makes those that there are not."""
+        rows: list[JsonObject] = []
+        noun = collection.noun
+        for at, item in enumerate(items):
+            identity = item.get(noun.identity.name)
+            entity = collection.entities.get(str(identity))
+            if entity is None and call.reading.word in _SETTING:
+                rows.append(self._made(call, collection, item, at))
+                continue
+            entity = entity or described(self._store, collection, item)
+            self._store.change(collection, entity, _within(entity.given, item))
+            rows.append(self._store.shown(collection, entity))
+        return listed(noun, rows)
+
     def _delete(self, call: Call, collection: Collection) -> Answer:
-        if call.own is None and call.reading.is_many:
+        of_items = self._of_items(call, collection)
+        if of_items is not None:
+            found = of_items
+        elif call.own is None and call.reading.is_many and self._is_narrowed(call):
             found = self._listing.all_that_fit(call, collection)
         else:
             found = named_entities(self._store, collection, call)

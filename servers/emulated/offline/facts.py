@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
-from astra_mcp.values.nouns import words_of
+from astra_mcp.values.nouns import key_of, words_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.subjects.portraits import Portrait
 from astra_mcp.values.vocabulary import Meaning, meaning_of
@@ -131,6 +131,7 @@ class Facts:
             told = {
                 k: v for k, v in told.items() if not (isinstance(v, str) and called.fullmatch(v))
             }
+        told |= _asked_members(asked, told, noun)
         return {**asked, **told, **asked, **(entity.given if entity else {})}
 
     def _place(self, call: Call, collection: Collection) -> RandomStream:
@@ -179,6 +180,20 @@ class Facts:
             entity = collection.entities.get(address)
             self._store.remove(collection, entity or self._store.glimpse(collection, {}, address))
         return {"deleted": True, **asked}
+
+
+def _asked_members(asked: JsonObject, told: JsonObject, noun: Noun) -> JsonObject:
+    """The members that arguments name with the noun before them: ``pull_number`` is the ``number``."""
+    of = frozenset(noun.name.split("_"))
+    members: JsonObject = {}
+    for name, value in asked.items():
+        head, _, last = key_of(name).rpartition("_")
+        if head and of.issuperset(head.split("_")):
+            same = (each for each in told if key_of(each) == last and each not in asked)
+            for each in same:
+                is_number = isinstance(told[each], int) and str(value).isdigit()
+                members[each] = int(str(value)) if is_number else value
+    return members
 
 
 def gives_many(call: Call) -> bool:

@@ -128,7 +128,8 @@ def inner_fields(parameter: Parameter, noun: str, root: Schema) -> Mapping[str, 
         return cast("dict[str, Any]", members)
     if parameter.key in NESTED:
         return None
-    return {} if "object" in parameter.types else None
+    is_object = "object" in parameter.types or schema.get("type") == "object"
+    return {} if is_object else None
 
 
 def output_fields(tool: ToolSpec, noun: str) -> Iterator[Field]:

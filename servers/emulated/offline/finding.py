@@ -12,7 +12,14 @@ from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading
 
-__all__ = ["Call", "check_references", "member_of", "named_entities", "not_found"]
+__all__ = [
+    "Call",
+    "check_references",
+    "described",
+    "member_of",
+    "named_entities",
+    "not_found",
+]
 
 
 _CALLED: Final = (
@@ -53,6 +60,11 @@ class Call:
     def names_many(self) -> bool:
         """The argument that names the entity is a list."""
         return self.own is not None and isinstance(self.arguments[self.own.name], list)
+
+    @property
+    def placed(self) -> list[str]:
+        """The arguments given that name entities of other nouns."""
+        return [n for n in self.reading.references if self.arguments.get(n) is not None]
 
     @property
     def named(self) -> list[JsonValue]:
@@ -99,6 +111,28 @@ def named_entities(store: Store, collection: Collection, call: Call) -> list[Ent
         raise not_found(collection.noun.name, next(iter(members.values()), "none exists"))
     given: JsonObject = {p.name: call.arguments[p.name] for p in call.fields() if p.is_scalar}
     return [_adopted(store, collection, given, None)]
+
+
+def described(store: Store, collection: Collection, members: JsonObject) -> Entity:
+    """The entity that an object describes: by its identity, else by all its members.
+
+    Raises:
+        RefusedError: It does not exist.
+    """
+    noun = collection.noun
+    named = collection.entities.get(str(members.get(noun.identity.name)))
+    if named is not None:
+        return named
+    for entity in collection.newest_first():
+        shown = store.shown(collection, entity)
+        if all(name in shown and _same(shown[name], value) for name, value in members.items()):
+            return entity
+    said = ", ".join(f"{name} {value}" for name, value in members.items() if _is_short(value))
+    raise not_found(noun.name, said)
+
+
+def _is_short(value: JsonValue) -> bool:
+    return isinstance(value, str | int | float)
 
 
 def _find(

@@ -14,7 +14,7 @@ from astra_mcp.values.scalars import takes
 from astra_mcp.values.subjects.finding import Row
 from astra_mcp.values.vocabulary import LISTED, meaning_of, usual_values
 from astra_mcp.values.wording import written
-from servers.emulated.offline.fields import is_documented
+from servers.emulated.offline.fields import Field, is_documented
 from servers.emulated.offline.finding import Call, member_of
 from servers.emulated.offline.learning import Noun
 from servers.emulated.offline.selection import (
@@ -90,7 +90,7 @@ class _Asked(NamedTuple):
     scope: frozenset[str]
     """The names of members that say where they are."""
     span: Span | None
-    when: str | None
+    when: str
     """The member, in normal form, that is to lie within the span."""
 
 
@@ -121,10 +121,8 @@ class Listing:
         wanted = list(filters_of(call.reading, asked))
         scope = self._scope(call, collection.noun, wanted)
         span = span_of(call.reading, call.arguments, self._store.now)
-        when = time_key(each.key for each in collection.noun.fields) if span is not None else None
-        asked_for = _Asked(
-            wanted, query, frozenset(scope), span if when is not None else None, when
-        )
+        when = time_key(each.key for each in collection.noun.fields) or "date"
+        asked_for = _Asked(wanted, query, frozenset(scope), span, when)
         is_open = not any(parent.is_made for parent in parents)
         if is_open:
             self._fill(collection, scope, asked_for)
@@ -132,6 +130,10 @@ class Listing:
         is_open &= not (collection.is_seen and collection.noun.is_kept)
         if not found and query and is_open and not self._was_there(collection, query):
             self._find_some(collection, query, scope)
+            found = self._fitting(collection, asked_for)
+        called = next((str(e.value).strip("*? ") for e in wanted if e.is_part), "")
+        if not found and is_open and not query and called:
+            self._find_some(collection, called, scope)
             found = self._fitting(collection, asked_for)
         elif not found and is_open and not query:
             facets = {e.key: e.value for e in wanted if e.key in _FACETS and _is_plain(e.value)}
@@ -148,7 +150,7 @@ class Listing:
 
     def all_that_fit(self, call: Call, collection: Collection) -> list[Entity]:
         """Every entity that the arguments do not exclude."""
-        asked = _Asked([*filters_of(call.reading, call.arguments)], "", frozenset(), None, None)
+        asked = _Asked([*filters_of(call.reading, call.arguments)], "", frozenset(), None, "date")
         return self._fitting(collection, asked)
 
     def _fitting(self, collection: Collection, asked: "_Asked") -> list[Entity]:
@@ -160,16 +162,19 @@ class Listing:
             is_elsewhere = not members and not entity.is_made and each.key in asked.scope
             if is_elsewhere or not each.passes(members):
                 return False
-        if asked.span is not None and asked.when is not None:
+        if asked.span is not None:
             times = [*member_of(self._store, collection, entity, asked.when)]
             moment = moment_of(times[0]) if times else entity.born
-            if moment is not None and not asked.span.holds(moment):
+            if (not times and not entity.is_made) or (
+                moment is not None and not asked.span.holds(moment)
+            ):
                 return False
         return not asked.query or words_match(asked.query, self._store.shown(collection, entity))
 
     def _fill(self, collection: Collection, scope: JsonObject, asked: "_Asked") -> None:
         """Let the entities of a place exist, and of a time where one is asked for."""
-        when = next((e for e in collection.noun.fields if e.key == asked.when), None)
+        undated = Field(name=asked.when, key=asked.when, schema={"maxLength": 10}, root={})
+        when = next((e for e in collection.noun.fields if e.key == asked.when), undated)
         place: JsonObject = dict(scope)
         number = (1, 1) if not _UNIQUE.isdisjoint(map(key_of, scope)) else _SCOPED
         if number == (1, 1) and self._fitting(collection, asked):
@@ -178,7 +183,7 @@ class Listing:
             place |= {"first": asked.span.first, "last": asked.span.last}
 
         def given(rng: RandomStream, _: int) -> JsonObject:
-            if asked.span is None or when is None:
+            if asked.span is None:
                 return dict(scope)
             moment = rng.at("when").between(*asked.span.bounds(self._store.now))
             times = (written(moment), written(moment)[:10], moment)
@@ -193,7 +198,7 @@ class Listing:
 
     def _scope(self, call: Call, noun: Noun, wanted: list[Filter]) -> JsonObject:
         """The arguments without which there is no list, and all filters where the server only shows."""
-        same = {each.key for each in wanted if not each.sign}
+        same = {each.key for each in wanted if not each.sign and not each.is_part}
         fields = (
             p
             for p in call.fields()

@@ -4,10 +4,11 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple, TypeVar
 
 from astra_mcp.types import JsonObject, JsonValue
-from astra_mcp.values.nouns import key_of
+from astra_mcp.values.nouns import is_plural, key_of, singular
 from astra_mcp.values.vocabulary import meaning_of
 from servers.emulated.offline.fields import PAIRED, range_of
 from servers.emulated.parameters import Parameter, Role
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 _DEFAULT_LIMIT: Final = 20
 _MAX_LIMIT: Final = 200
+_COUNTED: Final = re.compile(r"^(?:num|number_of|max|n|top|max_num|total)_(\w+)$")
 _MAX_PLACE: Final = 2**53
 """Of pages and offsets; programs that read JSON know no greater whole numbers for certain."""
 _OPERATORS: Final = re.compile(
@@ -37,6 +39,8 @@ _OPERATORS: Final = re.compile(
 _MAX_QUERY: Final = 80
 _READ: Final = 1000
 _CURSOR: Final = "offset:"
+_IN_WORDS: Final = frozenset(("name", "title", "display_name", "full_name"))
+"""A list is narrowed by a part of what its entities are called."""
 _WORDY: Final = frozenset(("name", "title", "sentence", "paragraph", "query", "tag"))
 """Arguments of these meanings hold words to search for, where a search has no better one."""
 
@@ -53,6 +57,8 @@ class Filter(NamedTuple):
     value: JsonValue
     sign: int
     """0 for the same, 1 for at least, -1 for at most."""
+    is_part: bool = False
+    """A part of the member is enough, and ``*`` stands for anything."""
 
     def passes(self, members: Sequence[JsonValue]) -> bool:
         """Say whether an entity has what is asked for; one without the member passes.
@@ -65,12 +71,18 @@ class Filter(NamedTuple):
         if self.sign:
             return _is_ordered(members[0], self.value, self.sign)
         wanted, have = as_list(self.value), as_list(members[0])
+        if self.is_part:
+            return any(_holds(str(h), str(w)) for w in wanted for h in have)
         return not wanted or not {_folded(w) for w in wanted}.isdisjoint(map(_folded, have))
 
 
 def as_list(value: JsonValue) -> list[JsonValue]:
     """One or many values, as a list."""
     return value if isinstance(value, list) else [value]
+
+
+def _holds(text: str, part: str) -> bool:
+    return fnmatchcase(text.casefold(), f"*{part.casefold().strip('*')}*")
 
 
 def _folded(value: JsonValue) -> str:
@@ -102,7 +114,8 @@ def filters_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Iter
             continue
         bound = range_of(parameter.key)
         if bound is None:
-            yield Filter(parameter.key, value, 0)
+            is_part = parameter.key in _IN_WORDS and not parameter.is_required
+            yield Filter(parameter.key, value, 0, is_part)
         elif bound[0]:
             yield Filter(bound[0], value, bound[1])
 
@@ -218,6 +231,8 @@ def page_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Page:
         RefusedError: An argument is no number, or no cursor that was given out.
     """
     limit = _number(reading, arguments, Role.LIMIT, _DEFAULT_LIMIT)
+    if reading.parameter(Role.LIMIT) is None:
+        limit = _own_limit(reading, arguments) or limit
     limit = min(max(limit, 1), _MAX_LIMIT)
     number = _number(reading, arguments, Role.PAGE, 0)
     offset = _number(reading, arguments, Role.OFFSET, 0)
@@ -233,6 +248,19 @@ def page_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Page:
         number=number if reading.parameter(Role.PAGE) and number > 0 else None,
         has_cursor=cursor is not None,
     )
+
+
+def _own_limit(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> int | None:
+    """``num_stocks`` or ``max_posts`` says how many of a list to give."""
+    for parameter in reading.parameters:
+        value, match = arguments.get(parameter.name), _COUNTED.match(parameter.key)
+        if match is None or isinstance(value, bool) or not str(value).isdigit():
+            continue
+        noun = reading.noun or ""
+        one = singular(match[1])
+        if is_plural(match[1]) and one in (noun, noun.rpartition("_")[2], "item", "entry"):
+            return int(str(value))
+    return None
 
 
 def _number(

@@ -18,7 +18,7 @@ from astra_mcp.values.scalars import UnmetError, make_id, takes
 from astra_mcp.values.subjects.portraits import Portrait, portrait_of
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
-from servers.emulated.offline.fields import Field
+from servers.emulated.offline.fields import Field, attribute_of
 from servers.emulated.offline.learning import CREATED, OF_NEW, UPDATED, Learned, Noun
 
 __all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
@@ -29,6 +29,8 @@ _MAX_GONE: Final = 500
 """So many of a noun are remembered that were taken away."""
 _FIRST: Final = (3, 8)
 _DRAWS: Final = 8
+_CALLED: Final = frozenset(("name", "slug", "code", "handle", "symbol", "ticker", "title"))
+"""What names one thing to everybody: another one is not shown for it."""
 _FAR: Final = 1_000_000
 
 
@@ -291,6 +293,10 @@ class Store:
         if noun.found is None:
             return None
         keyed = {key_of(name): value for name, value in asked.items()}
+        if noun.found.is_thing:
+            of = noun.found.subject.name
+            called = (v for k, v in keyed.items() if attribute_of(k, noun.name) in _CALLED and v)
+            keyed |= {f"{of}_name": value for value in [*called][:1] if isinstance(value, str)}
         return portrait_of(noun.found, rng, keyed, turn)
 
     def keep(self, collection: Collection, entity: Entity) -> None:
