@@ -122,12 +122,26 @@ def parameters_of(tool: ToolSpec, tool_keys: frozenset[str]) -> tuple[Parameter,
         types = frozenset(_type_names(resolved))
         is_noise = not is_required and _is_noise(name, key, resolved, tool.description, tool_keys)
         role = Role.NOISE if is_noise else _role_of(key, types)
+        if role is Role.FIELD and types <= {"integer", "number"} and _counts(resolved):
+            role = Role.LIMIT
         found.append(
             Parameter(
                 name=name, key=key, role=role, schema=resolved, is_required=is_required, types=types
             )
         )
     return tuple(found)
+
+
+_COUNTING: Final = re.compile(
+    r"\b(?:max(?:imum)?|number|amount|count)\s+(?:number\s+)?(?:of\s+)?(?:\w+\s+){1,3}?to\s+"
+    r"(?:return|fetch|get|retrieve|show|list)\b|\b(?:results|items|records|entries) per page\b|por página",
+    re.IGNORECASE,
+)
+
+
+def _counts(schema: Mapping[str, Any]) -> bool:
+    """Say whether the description of a number says that so many are given."""
+    return _COUNTING.search(str(schema.get("description", ""))[:200]) is not None
 
 
 def _is_noise(

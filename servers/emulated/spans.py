@@ -13,7 +13,7 @@ from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import key_of
 from servers.emulated.verbs import ToolReading
 
-__all__ = ["Span", "moment_of", "span_of", "time_key"]
+__all__ = ["MOMENTS", "Span", "moment_of", "span_of", "time_key"]
 
 _DAY: Final = 86_400
 _FIRST: Final = frozenset(
@@ -38,10 +38,12 @@ _BACK: Final = {
     "lookback_days": _DAY,
 }
 _TIMES: Final = (
-    "start_time", "start", "date", "timestamp", "time", "published_at", "published_date", "sent_at",
+    "date", "start_time", "start", "timestamp", "time", "published_at", "published_date", "sent_at",
     "occurred_at", "received_at", "due_date", "created_at", "created", "updated_at",
 )  # fmt: skip
 """Members, in normal form, that say when something is; the first of them counts."""
+MOMENTS: Final = frozenset(_TIMES[:5])
+"""Of these all that a thing has say the same."""
 
 
 class Span(NamedTuple):

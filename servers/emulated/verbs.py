@@ -163,11 +163,37 @@ def read_tools(tools: Sequence[ToolSpec]) -> Mapping[str, ToolReading]:
     A word that most names begin with is no noun; what one tool calls ``command_task`` and another one
     ``task`` is one noun; and parameters refer to nouns that other tools are about.
     """
-    prefix = _shared_prefix([tool.name for tool in tools])
+    prefix = _shared_prefix(tools)
     keys = frozenset(key_of(tool.name) for tool in tools)
-    drafts = _paired({tool.name: _draft(tool, prefix, keys) for tool in tools})
+    drafts = _named(_paired({tool.name: _draft(tool, prefix, keys) for tool in tools}))
     nouns = _Nouns(drafts.values())
     return {name: _settle(draft, nouns) for name, draft in drafts.items()}
+
+
+def _named(drafts: Mapping[str, ToolReading]) -> Mapping[str, ToolReading]:
+    """Let tools that are a verb alone, such as ``drive_delete(file_id)``, be about what they name.
+
+    Those that name nothing are about what the others of them name, or what most tools are about.
+    """
+    bare = {
+        name: _one_named(draft)
+        for name, draft in drafts.items()
+        if draft.noun is None and draft.verb is not Verb.OTHER
+    }
+    named = Counter(noun for noun in bare.values() if noun)
+    others = Counter(d.noun for d in drafts.values() if d.noun and d.verb in _SHOWING)
+    both = named or Counter({noun: n for noun, n in others.items() if n > 1})
+    usual = max(both, key=lambda noun: both[noun], default=None)
+    return {
+        name: replace(draft, noun=bare[name] or usual) if name in bare else draft
+        for name, draft in drafts.items()
+    }
+
+
+def _one_named(draft: ToolReading) -> str | None:
+    """The noun of the first id that a tool cannot do without."""
+    ids = (key_suffix(p.key)[0] for p in draft.parameters if p.is_required)
+    return next((noun for noun in ids if noun and noun not in _SURROUNDINGS), None)
 
 
 class _Nouns:
@@ -263,17 +289,30 @@ def _rereading(draft: ToolReading, noun: str) -> ToolReading:
     return replace(draft, verb=verb, noun=noun, is_many=draft.is_many or is_asked)
 
 
-def _shared_prefix(names: Sequence[str]) -> str | None:
+def _shared_prefix(tools: Sequence[ToolSpec]) -> str | None:
     """The first word of most names, where it says whose tools they are.
 
-    It says what they are about where most of them have but a verb beside it, as in ``pages.get``.
+    It says what they are about where most of them have but a verb beside it, as in ``pages.get``, and name
+    nothing else by its id.
     """
-    split = [words_of(name) for name in names]
+    split = [words_of(tool.name) for tool in tools]
     firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = max(firsts.items(), key=lambda item: item[1], default=("", 0))
-    alone = sum(words[:1] == (word,) and len(words) == 2 and _is_verb(words[1]) for words in split)
-    is_shared = number >= 3 and number > 0.6 * len(names) and alone <= number / 2
+    alone = sum(
+        words[:1] == (word,)
+        and len(words) == 2
+        and _is_verb(words[1])
+        and _names_no_other(tool, word)
+        for words, tool in zip(split, tools, strict=True)
+    )
+    is_shared = number >= 3 and number > 0.6 * len(tools) and alone <= number / 2
     return word if is_shared and word not in _VERBS and word not in _STATES else None
+
+
+def _names_no_other(tool: ToolSpec, noun: str) -> bool:
+    """Say whether the ids that a tool cannot do without may be ids of a noun."""
+    required = [p.key for p in parameters_of(tool, frozenset()) if p.is_required]
+    return all(key_suffix(key)[0] in ("", noun) for key in required)
 
 
 def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolReading:
@@ -292,7 +331,7 @@ def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolRead
         verb, noun_words = told, words
     else:
         noun_words = _noun_after(words[at + 1 :]) or words[:at]
-    noun, is_many = _noun(noun_words)
+    noun, is_many = _noun(noun_words, keys)
     return ToolReading(
         verb=verb,
         word=word,
@@ -351,11 +390,19 @@ def _noun_after(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[:end])
 
 
-def _noun(words: Sequence[str]) -> tuple[str | None, bool]:
-    """The noun of some words, and whether they speak of many."""
+def _noun(words: Sequence[str], keys: frozenset[str]) -> tuple[str | None, bool]:
+    """The noun of some words, and whether they speak of many.
+
+    ``list_work_items`` is about a ``work_item`` where another tool names one so.
+    """
     kept = [word for word in words if word not in _FILLERS]
     is_many = "all" in words
-    while len(kept) > 1 and kept[-1] in _SUFFIXES:
+    is_item = (
+        bool(kept)
+        and kept[-1] == "items"
+        and any(k.endswith(f"_{'_'.join(kept)[:-1]}") for k in keys)
+    )
+    while len(kept) > 1 and kept[-1] in _SUFFIXES and not is_item:
         is_many |= kept.pop() in ("list", "items", "results")
     for start, _ in _CHINESE:
         if len(kept) == 1 and kept[0].startswith(start):
@@ -383,7 +430,8 @@ def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:
 def _settled_verb(draft: ToolReading, nouns: _Nouns) -> Verb:
     verb, noun, own = draft.verb, draft.noun, draft.id_parameter
     has_query = draft.parameter(Role.QUERY) is not None
-    if verb is Verb.GET and draft.is_many and own is None:
+    has_limit = draft.parameter(Role.LIMIT) is not None
+    if verb is Verb.GET and (draft.is_many or has_limit) and own is None:
         return Verb.SEARCH if has_query else Verb.LIST
     if verb is Verb.SEARCH and not has_query and not _takes_words(draft):
         return Verb.LIST if draft.is_many or own is None else Verb.GET

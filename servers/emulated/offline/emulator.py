@@ -36,7 +36,7 @@ from servers.emulated.offline.fields import NESTED, attribute_of, inner_fields
 from servers.emulated.offline.finding import Call, check_references, described, named_entities
 from servers.emulated.offline.forms import formed
 from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
-from servers.emulated.offline.learning import Learned, Noun
+from servers.emulated.offline.learning import Learned, Noun, lists_too
 from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
 from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
@@ -48,6 +48,10 @@ from servers.emulated.verbs import Verb
 
 __all__ = ["OfflineEmulator", "OfflineState"]
 
+_MANNERS: Final = frozenset(
+    ("currency", "vs_currency", "quote", "unit", "units", "language", "lang", "locale", "timezone")
+)
+"""Say how a thing is told of."""
 _PLACING: Final = frozenset(("add", "append", "insert", "post", "put", "register"))
 """Verbs of what is put into something else, whether it was there before or not."""
 _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
@@ -119,8 +123,11 @@ class _Answering:
         reading = call.reading
         if reading.verb is Verb.OTHER:
             return self._outcome(call)
+        if _is_whole(call) and self._learned.made:
+            return self._whole()
         collection = self._store.collection(reading.noun or "item")
-        if reading.verb in (Verb.LIST, Verb.SEARCH):
+        is_all = call.own is None and lists_too(reading)
+        if reading.verb in (Verb.LIST, Verb.SEARCH) or is_all:
             is_fact = reading.verb is Verb.LIST and not collection.noun.is_kept
             if is_fact and is_series(call, self._learned.promise(call.tool), collection.noun.found):
                 return self._fact(call, collection)
@@ -134,6 +141,16 @@ class _Answering:
             Verb.DELETE: self._delete,
         }
         return self._confirmed(call, ways[reading.verb](call, collection))
+
+    def _whole(self) -> Answer:
+        """Everything that there is of what callers make, such as the entities and relations of a graph."""
+        told: JsonObject = {}
+        for noun in self._learned.made:
+            collection = self._store.collection(noun)
+            told[collection.noun.shown] = [
+                self._store.shown(collection, entity) for entity in collection.newest_first()
+            ]
+        return Answer(told)
 
     def _confirmed(self, call: Call, answer: Answer) -> Answer:
         """Say of a change that it succeeded, where the tool is said to confirm it."""
@@ -302,7 +319,7 @@ class _Answering:
         return {name: value for name, value in given.items() if value is not None}
 
     def _shown(self, call: Call, collection: Collection, found: list[Entity]) -> Answer:
-        shown = [self._store.shown(collection, entity) for entity in found]
+        shown = [{**self._store.shown(collection, e), **_in_manner(call, e)} for e in found]
         if call.names_many:
             return listed(collection.noun, shown, {"total": len(shown)})
         return Answer(shown[0])
@@ -383,6 +400,20 @@ def _within(given: JsonObject, changes: JsonObject) -> JsonObject:
         if key_of(name) in NESTED and isinstance(value, dict) and isinstance(before, dict):
             result[name] = {**before, **value}
     return result
+
+
+def _in_manner(call: Call, entity: Entity) -> JsonObject:
+    """In which currency, units or language a call asks for what the server tells of, but does not keep."""
+    if entity.is_known:
+        return {}
+    fields = (p for p in call.fields() if p.key in _MANNERS and p.is_scalar)
+    return {p.name: call.arguments[p.name] for p in fields}
+
+
+def _is_whole(call: Call) -> bool:
+    """``read_graph`` shows all that a server keeps."""
+    is_graph = (call.reading.noun or "").rpartition("_")[2] == "graph"
+    return call.reading.verb is Verb.GET and is_graph and not any(call.fields())
 
 
 _MAX_ECHOED: Final = 1000

@@ -168,6 +168,7 @@ class Facts:
         if entity is None and self._store.is_full:
             raise EntityRefusedError("Quota exceeded: no more entries can be stored")
         entity = entity or self._store.glimpse(collection, {}, address)
+        entity.is_composed = True
         self._store.change(collection, entity, changes)
         return {**asked, **changes, "updated": True}
 

@@ -203,6 +203,7 @@ def member_of(
 ) -> Iterator[JsonValue]:
     """The member of an entity that has a name in normal form, if there is one."""
     noun = collection.noun
+    key = noun.key_of(key)
     if key == noun.identity.key:
         yield entity.identity
         return

@@ -30,7 +30,16 @@ from servers.emulated.offline.promises import Promise, read_promise, said_of
 from servers.emulated.parameters import Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
-__all__ = ["CREATED", "OF_NEW", "UPDATED", "Learned", "Noun", "spoken_in", "words_in_text"]
+__all__ = [
+    "CREATED",
+    "OF_NEW",
+    "UPDATED",
+    "Learned",
+    "Noun",
+    "lists_too",
+    "spoken_in",
+    "words_in_text",
+]
 
 CREATED: Final = frozenset(
     ("created_at", "created", "created_time", "create_time", "creation_date", "date_created")
@@ -53,6 +62,8 @@ _READ: Final = 1500
 _READ_OF_TOOL: Final = 300
 _READ_FOR_NOUN: Final = 70
 """So much of a description is read for what a server, or a noun, is about."""
+_STATES: Final = ("status", "state")
+"""Two words for one member."""
 _MAX_FIELDS: Final = 16
 _MAX_VARIANTS: Final = 64
 """Of so many calls with arguments of their own it is remembered how a tool is read."""
@@ -112,7 +123,15 @@ class Noun:
         """The name under which entities show a member; the caller's own where they do not know it."""
         if key == self.identity.key:
             return self.identity.name
+        key = self.key_of(key)
         return next((each.name for each in self.fields if each.key == key), otherwise)
+
+    def key_of(self, key: str) -> str:
+        """The key that a member has with this noun: what one tool calls ``status`` others call ``state``."""
+        keys = {each.key for each in self.fields}
+        if key in keys or key not in _STATES:
+            return key
+        return next((each for each in _STATES if each in keys), key)
 
 
 class Learned:
@@ -239,6 +258,13 @@ class Learned:
         return next((tail for tail in tails if tail in self._given_out and tail != noun), None)
 
     @cached_property
+    def made(self) -> tuple[str, ...]:
+        """The nouns whose entities callers make, in the order of the tools."""
+        readings = self.readings.values()
+        nouns = (reading.noun for reading in readings if reading.verb is Verb.CREATE)
+        return tuple(dict.fromkeys(noun for noun in nouns if noun is not None))
+
+    @cached_property
     def _given_out(self) -> frozenset[str]:
         return frozenset(
             reading.noun
@@ -316,6 +342,7 @@ class Learned:
             usual = [key for key in self._usual(noun, found) if key not in taken]
             fields = [*(_plain(self.named(key), key) for key in usual), *fields]
         known = {each.key for each in fields} | {identity.key}
+        known |= {*_STATES} if not known.isdisjoint(_STATES) else set()
         taken_in = (each for each in self._taken(noun, about) if each.key not in known)
         fields += [*{each.key: each for each in taken_in}.values()][: _MAX_FIELDS - len(fields)]
         is_called = {identity.key, *(each.key for each in fields)} & {*_DISPLAYS}
@@ -423,10 +450,17 @@ def words_in_text(text: str) -> frozenset[str]:
 
 def _gives_out(reading: ToolReading, noun: str) -> bool:
     """Say whether a tool lets a caller come to know entities of a noun who knows none yet."""
-    if reading.verb not in (Verb.LIST, Verb.SEARCH, Verb.CREATE):
+    if reading.verb not in (Verb.LIST, Verb.SEARCH, Verb.CREATE) and not lists_too(reading):
         return False
     named = {name for name, of in reading.references.items() if of == noun}
     return not any(p.is_required and p.name in named for p in reading.parameters)
+
+
+def lists_too(reading: ToolReading) -> bool:
+    """Say whether a tool gives many where the argument that says which ones may be left out."""
+    own = next((p for p in reading.parameters if p.name == reading.id_parameter), None)
+    is_many = reading.is_many or reading.parameter(Role.LIMIT) is not None
+    return reading.verb is Verb.GET and is_many and own is not None and not own.is_required
 
 
 def _files(reading: ToolReading) -> bool:

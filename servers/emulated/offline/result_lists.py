@@ -26,7 +26,8 @@ from servers.emulated.offline.selection import (
     words_match,
 )
 from servers.emulated.offline.store import Collection, Entity, Store
-from servers.emulated.spans import Span, moment_of, span_of, time_key
+from servers.emulated.parameters import Role
+from servers.emulated.spans import MOMENTS, Span, moment_of, span_of, time_key
 
 __all__ = ["Answer", "Listing", "listed"]
 
@@ -129,7 +130,7 @@ class Listing:
         found = self._fitting(collection, asked_for)
         is_open &= not (collection.is_seen and collection.noun.is_kept)
         if not found and query and is_open and not self._was_there(collection, query):
-            self._find_some(collection, query, scope)
+            self._find_some(collection, query, {**self._searched(call, collection.noun), **scope})
             found = self._fitting(collection, asked_for)
         called = next((str(e.value).strip("*? ") for e in wanted if e.is_part), "")
         if not found and is_open and not query and called:
@@ -149,9 +150,13 @@ class Listing:
         return Answer(answer.shown, answer.more | page.synonyms(len(found)))
 
     def all_that_fit(self, call: Call, collection: Collection) -> list[Entity]:
-        """Every entity that the arguments do not exclude."""
+        """Every entity that has what the arguments ask for."""
         asked = _Asked([*filters_of(call.reading, call.arguments)], "", frozenset(), None, "date")
-        return self._fitting(collection, asked)
+        return [
+            entity
+            for entity in self._fitting(collection, asked)
+            if all(any(member_of(self._store, collection, entity, e.key)) for e in asked.wanted)
+        ]
 
     def _fitting(self, collection: Collection, asked: "_Asked") -> list[Entity]:
         return [e for e in collection.newest_first() if self._fits(collection, e, asked)]
@@ -163,7 +168,8 @@ class Listing:
             if is_elsewhere or not each.passes(members):
                 return False
         if asked.span is not None:
-            times = [*member_of(self._store, collection, entity, asked.when)]
+            own = time_key(entity.given) if entity.is_made else None
+            times = [*member_of(self._store, collection, entity, own or asked.when)]
             moment = moment_of(times[0]) if times else entity.born
             if (not times and not entity.is_made) or (
                 moment is not None and not asked.span.holds(moment)
@@ -174,7 +180,7 @@ class Listing:
     def _fill(self, collection: Collection, scope: JsonObject, asked: "_Asked") -> None:
         """Let the entities of a place exist, and of a time where one is asked for."""
         undated = Field(name=asked.when, key=asked.when, schema={"maxLength": 10}, root={})
-        when = next((e for e in collection.noun.fields if e.key == asked.when), undated)
+        dated = [e for e in collection.noun.fields if e.key in {asked.when, *MOMENTS}] or [undated]
         place: JsonObject = dict(scope)
         number = (1, 1) if not _UNIQUE.isdisjoint(map(key_of, scope)) else _SCOPED
         if number == (1, 1) and self._fitting(collection, asked):
@@ -187,8 +193,11 @@ class Listing:
                 return dict(scope)
             moment = rng.at("when").between(*asked.span.bounds(self._store.now))
             times = (written(moment), written(moment)[:10], moment)
-            time = next((t for t in times if takes(as_schema(when.schema), t)), None)
-            return dict(scope) if time is None else {**scope, when.name: time}
+            members: JsonObject = dict(scope)
+            for each in dated:
+                taken = (t for t in times if takes(as_schema(each.schema), t))
+                members.update((each.name, t) for t in [*taken][:1])
+            return members
 
         if place:
             self._store.populate(collection, place, number, given)
@@ -208,6 +217,16 @@ class Listing:
         )
         scope = {noun.name_of(p.key, p.name): call.arguments[p.name] for p in fields}
         return {name: value for name, value in scope.items() if _is_plain(value)}
+
+    def _searched(self, call: Call, noun: Noun) -> JsonObject:
+        """The member that a search is by, where it is one that things have and not what they are called."""
+        name, _ = query_of(call.reading, call.arguments)
+        parameter = next((p for p in call.reading.parameters if p.name == name), None)
+        if parameter is None or parameter.role is not Role.FIELD:
+            return {}
+        shown = noun.name_of(parameter.key, "")
+        is_member = shown not in ("", noun.display) and _is_plain(call.arguments[parameter.name])
+        return {shown: call.arguments[parameter.name]} if is_member else {}
 
     def _was_there(self, collection: Collection, query: str) -> bool:
         """What a call took away is not found again by another name."""

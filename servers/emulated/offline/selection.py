@@ -36,6 +36,11 @@ _OPERATORS: Final = re.compile(
     r"\b[\w.]+\s*(?::|=|!=|<|>|~)\s*(?:\"[^\"]*\"|\S+)|\b(?:AND|OR|NOT|ORDER BY|ASC|DESC)\b|[*\"'(){}\[\]|]"
 )
 """What query languages add to the words that are searched for."""
+_SELECT: Final = re.compile(r"\s*select\b.+\bfrom\b", re.IGNORECASE | re.DOTALL)
+_COMPARED: Final = re.compile(
+    r"\b\w+\s+(?:contains|like|=)\s+(?:'([^']+)'|\"([^\"]+)\")", re.IGNORECASE
+)
+"""Such as ``name contains 'budget'``."""
 _MAX_QUERY: Final = 80
 _READ: Final = 1000
 _CURSOR: Final = "offset:"
@@ -137,7 +142,11 @@ def query_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> tuple[
         return None, ""
     value = arguments[name]
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    plain = " ".join(_OPERATORS.sub(" ", text[:_READ]).split())
+    text = text[:_READ]
+    if _SELECT.match(text):
+        return name, ""
+    quoted = [found[0] or found[1] for found in _COMPARED.findall(text)]
+    plain = " ".join(" ".join(quoted).split() or _OPERATORS.sub(" ", text).split())
     return name, plain[:_MAX_QUERY].strip()
 
 

@@ -51,6 +51,8 @@ class Entity:
     """A call made it: it has no references but those that are given."""
     is_sparse: bool = False
     """It has what a call gave, and little else."""
+    is_composed: bool = False
+    """It has no identity of its own, but is known by all that is asked for it."""
     is_known: bool = True
     """It is kept, not only looked at."""
     portrait: Portrait | None = None
@@ -376,7 +378,7 @@ class Store:
     def shown(self, collection: Collection, entity: Entity) -> JsonObject:
         """All members of an entity."""
         noun = collection.noun
-        shown: JsonObject = {noun.identity.name: entity.identity}
+        shown: JsonObject = {} if entity.is_composed else {noun.identity.name: entity.identity}
         for each in noun.fields:
             for value in self.member(collection, entity, each):
                 shown[each.name] = value
