@@ -81,7 +81,8 @@ _ROLES: Final[Mapping[Role, str]] = {
     Role.SORT: "sort sort_by order_by sorting sort_field sorts",
     Role.DIRECTION: "order sort_order direction sort_direction order_direction",
     Role.QUERY: "query q keyword keywords search search_term search_query term terms phrase"
-    " search_text search_string search_keyword search_terms query_text query_string search_phrase",
+    " search_text search_string search_keyword search_terms query_text query_string search_phrase"
+    " jql cql wiql soql",
     Role.OPTION: "api_key access_token api_token auth_token bearer_token authorization token"
     " refresh_token password secret private_key client_secret credentials app_key verbose debug"
     " format output_format response_format expand dry_run recursive timeout timeout_ms timeout_seconds"

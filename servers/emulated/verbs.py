@@ -181,7 +181,8 @@ def _named(drafts: Mapping[str, ToolReading]) -> Mapping[str, ToolReading]:
         if draft.noun is None and draft.verb is not Verb.OTHER
     }
     named = Counter(noun for noun in bare.values() if noun)
-    others = Counter(d.noun for d in drafts.values() if d.noun and d.verb in _SHOWING)
+    shown = (d.noun for d in drafts.values() if d.noun and d.verb in _SHOWING)
+    others = Counter(noun.rpartition("_")[2] for noun in shown)
     both = named or Counter({noun: n for noun, n in others.items() if n > 1})
     usual = max(both, key=lambda noun: both[noun], default=None)
     return {
@@ -395,7 +396,7 @@ def _noun(words: Sequence[str], keys: frozenset[str]) -> tuple[str | None, bool]
 
     ``list_work_items`` is about a ``work_item`` where another tool names one so.
     """
-    kept = [word for word in words if word not in _FILLERS]
+    kept: list[str] = [word for word in words if word not in _FILLERS]
     is_many = "all" in words
     is_item = (
         bool(kept)

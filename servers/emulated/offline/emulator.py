@@ -44,6 +44,7 @@ from servers.emulated.offline.running import page_of, ran
 from servers.emulated.offline.selection import EntityRefusedError, filters_of
 from servers.emulated.offline.series import is_series
 from servers.emulated.offline.store import Collection, Entity, Store
+from servers.emulated.parameters import key_suffix
 from servers.emulated.verbs import Verb
 
 __all__ = ["OfflineEmulator", "OfflineState"]
@@ -126,6 +127,8 @@ class _Answering:
         if _is_whole(call) and self._learned.made:
             return self._whole()
         collection = self._store.collection(reading.noun or "item")
+        if reading.verb is not Verb.CREATE and len(call.named) == 1:
+            collection = self._store.home(collection, call.named[0])
         is_all = call.own is None and lists_too(reading)
         if reading.verb in (Verb.LIST, Verb.SEARCH) or is_all:
             is_fact = reading.verb is Verb.LIST and not collection.noun.is_kept
@@ -430,7 +433,11 @@ def _echoed(call: Call) -> JsonObject:
 
 
 def _is_identity(key: str, noun: Noun) -> bool:
-    return noun.identity.key != "id" and attribute_of(key, noun.name) == noun.identity.key
+    of = key_suffix(key)[0]
+    is_own = of in ("", noun.name, noun.name.rpartition("_")[2])
+    return (
+        is_own and noun.identity.key != "id" and attribute_of(key, noun.name) == noun.identity.key
+    )
 
 
 _MAX_LEARNED: Final = 1024

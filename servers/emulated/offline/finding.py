@@ -84,7 +84,7 @@ def check_references(store: Store, call: Call) -> list[Entity]:
         RefusedError: One of them does not exist.
     """
     return [
-        _find(store, store.collection(noun), call.tool, parameter, value)
+        _find(store, store.home(store.collection(noun), value), call.tool, parameter, value)
         for parameter in call.fields()
         if (noun := call.reading.references.get(parameter.name)) is not None
         for value in as_list(call.arguments[parameter.name])

@@ -118,12 +118,14 @@ class Listing:
         """
         page = page_of(call.reading, call.arguments)
         searched, query = query_of(call.reading, call.arguments)
-        asked = {name: value for name, value in call.arguments.items() if name != searched}
+        own = call.reading.parameter(Role.QUERY)
+        words = None if own is not None and own.name == searched else searched
+        asked = {name: value for name, value in call.arguments.items() if name != words}
         wanted = list(filters_of(call.reading, asked))
         scope = self._scope(call, collection.noun, wanted)
         span = span_of(call.reading, call.arguments, self._store.now)
         when = time_key(each.key for each in collection.noun.fields) or "date"
-        asked_for = _Asked(wanted, query, frozenset(scope), span, when)
+        asked_for = _Asked(wanted, query, frozenset(map(key_of, scope)), span, when)
         is_open = not any(parent.is_made for parent in parents)
         if is_open:
             self._fill(collection, scope, asked_for)
@@ -292,10 +294,10 @@ def _is_state(call: Call, noun: Noun, key: str, value: JsonValue) -> bool:
     """Say whether things may be in a state; of what is no state anything may be said."""
     if key not in _STATES:
         return True
-    named = next(p for p in call.reading.parameters if p.key == key)
+    named = next((p.name for p in call.reading.parameters if p.key == key), "")
     usual = (*usual_values(key), *(noun.found.subject.statuses if noun.found is not None else ()))
     is_usual = str(value).casefold() in {str(each).casefold() for each in usual}
-    return is_usual or is_documented(value, call.tool, named.name)
+    return is_usual or is_documented(value, call.tool, named)
 
 
 def _is_plain(value: JsonValue) -> bool:

@@ -37,10 +37,17 @@ _OPERATORS: Final = re.compile(
 )
 """What query languages add to the words that are searched for."""
 _SELECT: Final = re.compile(r"\s*select\b.+\bfrom\b", re.IGNORECASE | re.DOTALL)
+_FACET: Final = re.compile(
+    r"\b(status|state|priority|assignee|severity|is)\s*[:=]\s*(?:[\"']([^\"']+)[\"']|([\w-]+))",
+    re.IGNORECASE,
+)
+"""What query languages ask of members that most things have, such as ``status:open``."""
 _COMPARED: Final = re.compile(
-    r"\b\w+\s+(?:contains|like|=)\s+(?:'([^']+)'|\"([^\"]+)\")", re.IGNORECASE
+    r"\b\w+\s+(?:contains|like)\s+(?:'([^']+)'|\"([^\"]+)\")", re.IGNORECASE
 )
 """Such as ``name contains 'budget'``."""
+_NARROWING: Final = frozenset(("filter", "name_filter", "pattern", "contains", "prefix"))
+"""Words that the rows of a list are to hold."""
 _MAX_QUERY: Final = 80
 _READ: Final = 1000
 _CURSOR: Final = "offset:"
@@ -91,7 +98,7 @@ def _holds(text: str, part: str) -> bool:
 
 
 def _folded(value: JsonValue) -> str:
-    return str(value).strip().casefold()
+    return re.sub(r"[_\s-]+", " ", str(value)).strip().casefold()
 
 
 def _is_ordered(found: JsonValue, bound: JsonValue, sign: int) -> bool:
@@ -105,6 +112,11 @@ def _is_ordered(found: JsonValue, bound: JsonValue, sign: int) -> bool:
 
 def filters_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Iterator[Filter]:
     """What the arguments of a list ask of its entities."""
+    query = reading.parameter(Role.QUERY)
+    asked = arguments.get(query.name) if query is not None else None
+    if isinstance(asked, str):
+        for key, quoted, plain in _FACET.findall(asked[:_READ]):
+            yield Filter("state" if key.lower() == "is" else key_of(key), quoted or plain, 0)
     pair = _pair(reading, arguments)
     if pair is not None:
         named, wanted = pair
@@ -154,6 +166,9 @@ def _query_argument(reading: ToolReading, arguments: Mapping[str, JsonValue]) ->
     parameter = reading.parameter(Role.QUERY)
     if parameter is not None and isinstance(arguments.get(parameter.name), str | list):
         return parameter.name
+    if reading.verb is Verb.LIST:
+        words = (p.name for p in reading.parameters if p.key in _NARROWING)
+        return next((name for name in words if _is_plain_text(arguments.get(name))), None)
     if reading.verb is not Verb.SEARCH or _pair(reading, arguments) is not None:
         return None
     texts = (
@@ -162,6 +177,10 @@ def _query_argument(reading: ToolReading, arguments: Mapping[str, JsonValue]) ->
         if p.role is Role.FIELD and p.is_required and "string" in p.types and _is_words(p.key)
     )
     return next((name for name in texts if name in arguments), None)
+
+
+def _is_plain_text(value: JsonValue) -> bool:
+    return isinstance(value, str) and re.search(r"[=<>:{}]", value) is None
 
 
 def _is_words(key: str) -> bool:

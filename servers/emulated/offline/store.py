@@ -31,6 +31,8 @@ _FIRST: Final = (3, 8)
 _DRAWS: Final = 8
 _CALLED: Final = frozenset(("name", "slug", "code", "handle", "symbol", "ticker", "title"))
 """What names one thing to everybody: another one is not shown for it."""
+_DRAWN: Final = 8
+"""No two things of a session have an id of so many characters by chance."""
 _FAR: Final = 1_000_000
 
 
@@ -164,6 +166,22 @@ class Store:
                 self._add_some(found, place, number, lambda _, __: {})
                 found.first = tuple(entity.identity for entity in found.entities.values())
         return found
+
+    def home(self, collection: Collection, identity: JsonValue) -> Collection:
+        """Where the entity of an id is: what one tool made as a rectangle another one deletes as a cell.
+
+        Args:
+            collection: Where it is looked for first, and which is given where it is nowhere.
+            identity: As it was given out; one that several nouns may have is looked for nowhere else.
+        """
+        key = str(identity)
+        is_drawn = len(key) >= _DRAWN and any(each.isdigit() for each in key)
+        if not is_drawn or key in collection.entities or key in collection.gone:
+            return collection
+        others = self._collections.values()
+        return next(
+            (each for each in others if key in each.entities or key in each.gone), collection
+        )
 
     def see(self, collection: Collection) -> None:
         """Take note that all of a collection was shown."""

@@ -251,7 +251,7 @@ def test_nothing_else_is_found_once_all_was_shown() -> None:
 def test_each_of_several_names_has_a_row_of_its_own() -> None:
     world = World(document_of(spec("get_prices", "Get prices of coins", ids=text, currency=text)))
     told = world.call("get_prices", ids="bitcoin,ethereum", currency="eur")
-    rows: list[dict[str, Any]] = next(value for value in told.values() if isinstance(value, list))
+    rows: list[dict[str, Any]] = told["prices"]
     assert [row["id"] for row in rows] == ["bitcoin", "ethereum"]
     assert {row["currency"] for row in rows} == {"eur"}
 
@@ -314,3 +314,61 @@ def test_a_list_of_objects_that_is_no_way_to_tell_deletes_nothing() -> None:
     world.ask("delete_rules", matches=[{"kind": "none such"}])
     assert world.call("list_rules")["rules"] == before
     assert made in before
+
+
+def test_an_id_is_good_for_all_tools_whatever_they_call_the_thing() -> None:
+    world = World(
+        document_of(
+            spec("add_rectangle", "Add a rectangle", label=text),
+            spec("add_edge", "Add an edge", source_cell_id=text, label=text),
+            spec("delete_cell", "Delete a cell", cell_id=text),
+        )
+    )
+    box = world.call("add_rectangle", label="Web")["id"]
+    assert world.call("add_edge", source_cell_id=box, label="reads")["source_cell_id"] == box
+    world.call("delete_cell", cell_id=box)
+    assert "not found" in world.refusal("add_edge", source_cell_id=box, label="reads")
+
+
+def test_a_key_of_another_noun_is_not_the_own_one() -> None:
+    world = World(
+        document_of(
+            spec("create_issue", "Create an issue", project_key=text, title=text),
+            spec("get_issue", "Get an issue", issue_key=text),
+        )
+    )
+    first, second = (
+        world.call("create_issue", project_key="SHOP", title=title) for title in ("one", "two")
+    )
+    assert first["project_key"] == second["project_key"] == "SHOP"
+    assert first["key"] not in ("SHOP", second["key"])
+    assert world.call("get_issue", issue_key=first["key"]) == first
+
+
+def test_what_a_query_language_asks_of_a_state_is_obeyed() -> None:
+    state = {"type": "string", "enum": ["open", "in_progress", "closed"]}
+    world = World(
+        document_of(
+            spec("create_ticket", "Create a ticket", title=text, status=state),
+            spec("search_tickets", "Search tickets", jql=text),
+        )
+    )
+    for status in state["enum"]:
+        world.call("create_ticket", title=f"is {status}", status=status)
+    rows = world.call("search_tickets", jql='project = SHOP AND status = "In Progress"')["tickets"]
+    assert {row["status"] for row in rows} == {"in_progress"}
+    assert "is in_progress" in [row["title"] for row in rows]
+
+
+def test_a_new_place_has_only_what_was_put_there() -> None:
+    world = World(
+        document_of(
+            spec("create_project", "Create a project", name=text),
+            spec("create_service", "Create a service", projectId=text, name=text),
+            crawled("list_services", "List services"),
+        )
+    )
+    assert world.call("list_services")["services"]
+    project = world.call("create_project", name="shop")["id"]
+    web = world.call("create_service", projectId=project, name="web")
+    assert world.call("list_services", projectId=project)["services"] == [web]
