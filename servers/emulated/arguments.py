@@ -91,6 +91,8 @@ def _described(description: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def with_given(tool: ToolSpec, arguments: Mapping[str, JsonValue]) -> ToolSpec:
     """A tool whose schema has all arguments of a call, those included that it leaves out."""
     declared = _properties(tool)
+    if arguments.keys() <= declared.keys():
+        return tool
     left = {n: _schema_of(v) for n, v in arguments.items() if n not in declared and v is not None}
     return _with(tool, {**declared, **left}, left.keys()) if left else tool
 
@@ -107,6 +109,8 @@ def taken_apart(
         The tool, its schema as the arguments now are, and the arguments; both as they were where
         nothing is to be taken apart.
     """
+    if not any(_may_hold_more(value) for value in arguments.values()):
+        return tool, arguments
     declared = _properties(tool)
     meant = {name: _meant(name, value, declared.get(name)) for name, value in arguments.items()}
     members: JsonObject = {}
@@ -168,6 +172,13 @@ def _meant(name: str, value: JsonValue, declared: Any) -> JsonValue:
     is_many = is_plural(key) and key_suffix(key)[1] != ""
     parts = [part.strip() for part in text.split(",")]
     return [*parts] if is_many and len(parts) > 1 and all(parts) else value
+
+
+def _may_hold_more(value: JsonValue) -> bool:
+    """Say at a glance whether a value may be taken apart."""
+    return isinstance(value, dict) or (
+        isinstance(value, str) and ("," in value or "[" in value or "{" in value)
+    )
 
 
 def _is_plain_text(declared: Any) -> bool:

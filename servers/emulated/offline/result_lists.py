@@ -124,7 +124,8 @@ class Listing:
         wanted = list(filters_of(call.reading, asked))
         scope = self._scope(call, collection.noun, wanted)
         span = span_of(call.reading, call.arguments, self._store.now)
-        when = time_key(each.key for each in collection.noun.fields) or "date"
+        fields = collection.noun.fields if span is not None else ()
+        when = time_key(each.key for each in fields) or "date"
         asked_for = _Asked(wanted, query, frozenset(map(key_of, scope)), span, when)
         is_open = not any(parent.is_made for parent in parents)
         if is_open:

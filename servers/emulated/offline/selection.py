@@ -42,6 +42,8 @@ _FACET: Final = re.compile(
     re.IGNORECASE,
 )
 """What query languages ask of members that most things have, such as ``status:open``."""
+_EITHER: Final = re.compile(r"\b(?:OR|NOT)\b")
+"""A query with one of these does not ask for all that it names."""
 _COMPARED: Final = re.compile(
     r"\b\w+\s+(?:contains|like)\s+(?:'([^']+)'|\"([^\"]+)\")", re.IGNORECASE
 )
@@ -114,7 +116,7 @@ def filters_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Iter
     """What the arguments of a list ask of its entities."""
     query = reading.parameter(Role.QUERY)
     asked = arguments.get(query.name) if query is not None else None
-    if isinstance(asked, str):
+    if isinstance(asked, str) and _EITHER.search(asked[:_READ]) is None:
         for key, quoted, plain in _FACET.findall(asked[:_READ]):
             yield Filter("state" if key.lower() == "is" else key_of(key), quoted or plain, 0)
     pair = _pair(reading, arguments)
