@@ -296,8 +296,9 @@ def _fitting(
         return rows
     wanted = _spellings(str(value))
     if names_it:
-        found = [row for row in rows if not wanted.isdisjoint(_names_of(row))]
-        return found or None
+        first = re.split(r"[,/|:]", str(value).casefold())[0].strip()  # of a pair
+        named = [row for row in rows if first in _names_of(row)]
+        return named or [row for row in rows if not wanted.isdisjoint(_names_of(row))] or None
     assert column is not None  # noqa: S101 - decided above
     found = [row for row in rows if not wanted.isdisjoint(_spellings(_written(row[column])))]
     if found:

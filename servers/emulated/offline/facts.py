@@ -160,6 +160,7 @@ class Facts:
             told = {
                 k: v for k, v in told.items() if not (isinstance(v, str) and called.fullmatch(v))
             }
+        told |= _asked_members(asked, told, noun)
         set_before = entity.given if entity else {}
         if not set_before and self._says_nothing(noun, promise, told, asked):
             raise EntityRefusedError(f"{_titled(noun.name)} is not available, try again later")
@@ -210,6 +211,7 @@ class Facts:
         if entity is None and self._store.is_full:
             raise EntityRefusedError("Quota exceeded: no more entries can be stored")
         entity = entity or self._store.glimpse(collection, {}, address)
+        entity.is_composed = True
         self._store.change(collection, entity, changes)
         return {**asked, **changes, "updated": True}
 
@@ -222,6 +224,20 @@ class Facts:
             entity = collection.entities.get(address)
             self._store.remove(collection, entity or self._store.glimpse(collection, {}, address))
         return {"deleted": True, **asked}
+
+
+def _asked_members(asked: JsonObject, told: JsonObject, noun: Noun) -> JsonObject:
+    """The members that arguments name with the noun before them: ``pull_number`` is the ``number``."""
+    of = frozenset(noun.name.split("_"))
+    members: JsonObject = {}
+    for name, value in asked.items():
+        head, _, last = key_of(name).rpartition("_")
+        if head and of.issuperset(head.split("_")):
+            same = (each for each in told if key_of(each) == last and each not in asked)
+            for each in same:
+                is_number = isinstance(told[each], int) and str(value).isdigit()
+                members[each] = int(str(value)) if is_number else value
+    return members
 
 
 def gives_many(call: Call) -> bool:

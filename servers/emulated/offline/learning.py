@@ -5,13 +5,13 @@ schemas show; where there are few, the ones that such things usually have.
 """
 
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
-from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
 from astra_mcp.values.subjects.finding import (
@@ -22,8 +22,10 @@ from astra_mcp.values.subjects.finding import (
     telling_words,
 )
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
+from servers.emulated.arguments import documented
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
+    PAIRED,
     Field,
     attribute_of,
     input_fields,
@@ -34,7 +36,16 @@ from servers.emulated.offline.promises import Promise, read_promise, said_of
 from servers.emulated.parameters import Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
-__all__ = ["CREATED", "OF_NEW", "UPDATED", "Learned", "Noun", "spoken_in", "words_in_text"]
+__all__ = [
+    "CREATED",
+    "OF_NEW",
+    "UPDATED",
+    "Learned",
+    "Noun",
+    "lists_too",
+    "spoken_in",
+    "words_in_text",
+]
 
 CREATED: Final = frozenset(
     ("created_at", "created", "created_time", "create_time", "creation_date", "date_created")
@@ -70,6 +81,8 @@ _READ: Final = 1500
 _READ_OF_TOOL: Final = 300
 _READ_FOR_NOUN: Final = 70
 """So much of a description is read for what a server, or a noun, is about."""
+_STATES: Final = ("status", "state")
+"""Two words for one member."""
 _MAX_FIELDS: Final = 16
 _SUPPORTED: Final = 2
 """So much must speak for a subject that only a description names."""
@@ -77,6 +90,8 @@ _WEB: Final = "web_search"
 """The domain of servers that search pages, whatever the noun."""
 _SURELY: Final = 3
 """More must speak for the subject of things that are asked for as its own are, under another noun."""
+_MAX_VARIANTS: Final = 64
+"""Of so many calls with arguments of their own it is remembered how a tool is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +148,15 @@ class Noun:
         """The name under which entities show a member; the caller's own where they do not know it."""
         if key == self.identity.key:
             return self.identity.name
+        key = self.key_of(key)
         return next((each.name for each in self.fields if each.key == key), otherwise)
+
+    def key_of(self, key: str) -> str:
+        """The key that a member has with this noun: what one tool calls ``status`` others call ``state``."""
+        keys = {each.key for each in self.fields}
+        if key in keys or key not in _STATES:
+            return key
+        return next((each for each in _STATES if each in keys), key)
 
 
 class Learned:
@@ -141,7 +164,9 @@ class Learned:
 
     def __init__(self, document: EmulatedDocument) -> None:
         """Read nothing yet."""
-        self.document = document
+        tools = tuple(documented(tool) for tool in document.tools)
+        self.document = replace(document, tools=tools)
+        self._variants: OrderedDict[tuple[str, bytes], ToolReading] = OrderedDict()
         self._nouns: dict[str, Noun] = {}
         self._outputs: dict[str, ValueMaker] = {}
         self._promises: dict[str, Promise] = {}
@@ -168,6 +193,20 @@ class Learned:
     def readings(self) -> Mapping[str, ToolReading]:
         """What each tool is taken for, by its name."""
         return read_tools(self.document.tools)
+
+    def reading(self, tool: ToolSpec) -> ToolReading:
+        """What a tool is taken for whose schema may have more arguments than its document has."""
+        if tool is self.tools[tool.name]:
+            return self.readings[tool.name]
+        key = (tool.name, canonical_json(tool.input_schema))
+        found = self._variants.get(key)
+        if found is None:
+            tools = [tool if each.name == tool.name else each for each in self.document.tools]
+            found = self._variants[key] = read_tools(tools)[tool.name]
+        self._variants.move_to_end(key)
+        if len(self._variants) > _MAX_VARIANTS:
+            self._variants.popitem(last=False)
+        return found
 
     @cached_property
     def tools(self) -> Mapping[str, ToolSpec]:
@@ -244,6 +283,13 @@ class Learned:
         words = of.split("_")
         tails = ("_".join(words[at:]) for at in range(len(words)))
         return next((tail for tail in tails if tail in self._given_out and tail != noun), None)
+
+    @cached_property
+    def made(self) -> tuple[str, ...]:
+        """The nouns whose entities callers make, in the order of the tools."""
+        readings = self.readings.values()
+        nouns = (reading.noun for reading in readings if reading.verb is Verb.CREATE)
+        return tuple(dict.fromkeys(noun for noun in nouns if noun is not None))
 
     @cached_property
     def _given_out(self) -> frozenset[str]:
@@ -340,10 +386,12 @@ class Learned:
         fields = list(told.values())
         taken = {*taken, *told}
         taken |= {"name", "title"} if taken & {"name", "title"} else set()
-        if sum(each.reference is None for each in fields) < _FEW:
+        places = _places(about)
+        if sum(each.reference is None and each.key not in places for each in fields) < _FEW:
             usual = [key for key in self._usual(noun, found) if key not in taken]
             fields = [*(_plain(self.named(key), key) for key in usual), *fields]
         known = {each.key for each in fields} | {identity.key}
+        known |= {*_STATES} if not known.isdisjoint(_STATES) else set()
         taken_in = (each for each in self._taken(noun, about) if each.key not in known)
         fields += [*{each.key: each for each in taken_in}.values()][: _MAX_FIELDS - len(fields)]
         is_listed = any(_gives_out(r, noun) for _, r in about)
@@ -373,7 +421,7 @@ class Learned:
                 yield Field(name=member.name, key=member.key, schema=member.schema, root={})
         for verb in (Verb.CREATE, Verb.UPDATE):
             for tool, reading in about:
-                if reading.verb is verb:
+                if reading.verb is verb and reading.state is None:
                     yield from (f for f in input_fields(tool, reading, noun) if _is_said(f, tool))
 
     def _taken(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Iterator[Field]:
@@ -381,9 +429,23 @@ class Learned:
         for verb in (Verb.LIST, Verb.SEARCH):
             for tool, reading in about:
                 if reading.verb is verb:
+                    is_paired = any(p.key in PAIRED for p in reading.parameters)
                     for field in input_fields(tool, reading, noun):
-                        if _is_said(field, tool) and not field.key.startswith(_WAYS):
+                        is_way = field.key.startswith(_WAYS) or field.key in PAIRED
+                        is_way |= is_paired and field.key == "value"
+                        if _is_said(field, tool) and not is_way:
                             yield field
+
+
+def _places(about: Sequence[tuple[ToolSpec, ToolReading]]) -> frozenset[str]:
+    """What a list cannot do without says where its entities are, not what they are like."""
+    return frozenset(
+        p.key
+        for _, reading in about
+        if reading.verb in (Verb.LIST, Verb.SEARCH)
+        for p in reading.parameters
+        if p.is_required and p.role is Role.FIELD
+    )
 
 
 def _is_said(field: Field, tool: ToolSpec) -> bool:
@@ -441,10 +503,17 @@ def words_in_text(text: str) -> frozenset[str]:
 
 def _gives_out(reading: ToolReading, noun: str) -> bool:
     """Say whether a tool lets a caller come to know entities of a noun who knows none yet."""
-    if reading.verb not in (Verb.LIST, Verb.SEARCH, Verb.CREATE):
+    if reading.verb not in (Verb.LIST, Verb.SEARCH, Verb.CREATE) and not lists_too(reading):
         return False
     named = {name for name, of in reading.references.items() if of == noun}
     return not any(p.is_required and p.name in named for p in reading.parameters)
+
+
+def lists_too(reading: ToolReading) -> bool:
+    """Say whether a tool gives many where the argument that says which ones may be left out."""
+    own = next((p for p in reading.parameters if p.name == reading.id_parameter), None)
+    is_many = reading.is_many or reading.parameter(Role.LIMIT) is not None
+    return reading.verb is Verb.GET and is_many and own is not None and not own.is_required
 
 
 def _files(reading: ToolReading) -> bool:

@@ -18,7 +18,7 @@ from astra_mcp.values.scalars import UnmetError, make_id, takes
 from astra_mcp.values.subjects.portraits import Portrait, portrait_of
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
-from servers.emulated.offline.fields import Field
+from servers.emulated.offline.fields import Field, attribute_of
 from servers.emulated.offline.learning import CREATED, OF_NEW, UPDATED, Learned, Noun
 
 __all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
@@ -29,6 +29,10 @@ _MAX_GONE: Final = 500
 """So many of a noun are remembered that were taken away."""
 _FIRST: Final = (3, 8)
 _DRAWS: Final = 8
+_CALLED: Final = frozenset(("name", "slug", "code", "handle", "symbol", "ticker", "title"))
+"""What names one thing to everybody: another one is not shown for it."""
+_DRAWN: Final = 8
+"""No two things of a session have an id of so many characters by chance."""
 _FAR: Final = 1_000_000
 
 
@@ -49,6 +53,8 @@ class Entity:
     """A call made it: it has no references but those that are given."""
     is_sparse: bool = False
     """It has what a call gave, and little else."""
+    is_composed: bool = False
+    """It has no identity of its own, but is known by all that is asked for it."""
     is_known: bool = True
     """It is kept, not only looked at."""
     portrait: Portrait | None = None
@@ -70,6 +76,8 @@ class Collection:
     """Those that a call took away."""
     first: tuple[JsonValue, ...] = ()
     """The identities of those that were there from the beginning."""
+    is_seen: bool = False
+    """A call was shown all of them: no others come to exist because somebody looks for them."""
     places: set[bytes] = field(default_factory=set[bytes])
     """Scopes and queries for which entities were made up already."""
 
@@ -158,6 +166,28 @@ class Store:
                 self._add_some(found, place, number, lambda _, __: {})
                 found.first = tuple(entity.identity for entity in found.entities.values())
         return found
+
+    def home(self, collection: Collection, identity: JsonValue) -> Collection:
+        """Where the entity of an id is: what one tool made as a rectangle another one deletes as a cell.
+
+        Args:
+            collection: Where it is looked for first, and which is given where it is nowhere.
+            identity: As it was given out; one that several nouns may have is looked for nowhere else.
+        """
+        key = str(identity)
+        is_drawn = len(key) >= _DRAWN and any(each.isdigit() for each in key)
+        if not is_drawn or key in collection.entities or key in collection.gone:
+            return collection
+        others = self._collections.values()
+        return next(
+            (each for each in others if key in each.entities or key in each.gone), collection
+        )
+
+    def see(self, collection: Collection) -> None:
+        """Take note that all of a collection was shown."""
+        if not collection.is_seen:
+            collection.is_seen = True
+            self._undo.append(lambda: setattr(collection, "is_seen", False))
 
     def populate(
         self,
@@ -315,6 +345,10 @@ class Store:
         if noun.found is None:
             return None
         keyed = {key_of(name): value for name, value in asked.items()}
+        if noun.found.is_thing:
+            of = noun.found.subject.name
+            called = (v for k, v in keyed.items() if attribute_of(k, noun.name) in _CALLED and v)
+            keyed |= {f"{of}_name": value for value in [*called][:1] if isinstance(value, str)}
         return portrait_of(noun.found, rng, keyed, turn)
 
     def keep(self, collection: Collection, entity: Entity) -> None:
@@ -394,7 +428,7 @@ class Store:
     def shown(self, collection: Collection, entity: Entity) -> JsonObject:
         """All members of an entity."""
         noun = collection.noun
-        shown: JsonObject = {noun.identity.name: entity.identity}
+        shown: JsonObject = {} if entity.is_composed else {noun.identity.name: entity.identity}
         for each in noun.fields:
             for value in self.member(collection, entity, each):
                 shown[each.name] = value
