@@ -37,9 +37,10 @@ from servers.emulated.offline.forms import formed
 from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
 from servers.emulated.offline.learning import Learned, Noun
 from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
+from servers.emulated.offline.payloads.telling import Payloads
 from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
-from servers.emulated.offline.running import page_of, ran
+from servers.emulated.offline.running import ran
 from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.series import is_series
 from servers.emulated.offline.store import Collection, Entity, Store
@@ -83,6 +84,7 @@ class _Answering:
         """Decide what is made up beside entities."""
         self._facts = Facts(store, rng)
         self._listing = Listing(store)
+        self._payloads = Payloads(known.learned.document, store, rng)
 
     def told(self, call: Call) -> Answer:
         """What a call is told.
@@ -131,15 +133,28 @@ class _Answering:
         return Answer({"success": True, **answer.shown}, answer.more, answer.text)
 
     def _spelled(self, call: Call) -> Answer | None:
-        """What a call tells itself: a query, a program, the address of a page."""
-        if call.reading.verb in (Verb.GET, Verb.OTHER):
-            page = page_of(call, self._learned.promise(call.tool).form)
-            if isinstance(page, str):
-                return Answer({"content": page}, text=page)
-            if page is not None:
-                return Answer(page)
-        told = ran(call, self._store.wording, self._rng)
-        return None if told is None else Answer(told)
+        """What a call is told by what it spells itself: a page, a table, a command, a query."""
+        noun = call.reading.noun and self._learned.noun(call.reading.noun)
+        if not noun or not (noun.is_filed or noun.is_kept):
+            told = self._payloads.told(
+                call,
+                self._learned.promise(call.tool),
+                find=lambda: self._named(call),
+                is_given_out=bool(noun) and noun.is_given_out,
+            )
+            if told is not None:
+                return told
+        ran_told = ran(call, self._store.wording, self._rng)
+        return None if ran_told is None else Answer(ran_told)
+
+    def _named(self, call: Call) -> JsonObject | None:
+        """The one entity that a call names, where the server gives such ones out."""
+        if call.own is None or call.reading.noun is None or call.names_many:
+            return None
+        collection = self._store.collection(call.reading.noun)
+        if not collection.noun.is_given_out:
+            return None
+        return self._store.shown(collection, named_entities(self._store, collection, call)[0])
 
     def _get(self, call: Call, collection: Collection) -> Answer:
         return self._shown(call, collection, named_entities(self._store, collection, call))
