@@ -36,7 +36,13 @@ from servers.emulated.offline.finding import Call, check_references, named_entit
 from servers.emulated.offline.forms import formed
 from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
 from servers.emulated.offline.learning import Learned, Noun
-from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
+from servers.emulated.offline.outcomes import (
+    is_act,
+    outcome,
+    refuse_unknowable,
+    refuse_unworked,
+    unavailable,
+)
 from servers.emulated.offline.payloads.telling import Payloads
 from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
@@ -134,18 +140,28 @@ class _Answering:
 
     def _spelled(self, call: Call) -> Answer | None:
         """What a call is told by what it spells itself: a page, a table, a command, a query."""
-        noun = call.reading.noun and self._learned.noun(call.reading.noun)
-        if not noun or not (noun.is_filed or noun.is_kept):
+        noun = self._learned.noun(call.reading.noun) if call.reading.noun else None
+        is_shared = noun is not None and self._is_shared(call)
+        if noun is None or not (noun.is_filed or (noun.is_kept and is_shared)):
             told = self._payloads.told(
                 call,
                 self._learned.promise(call.tool),
                 find=lambda: self._named(call),
-                is_given_out=bool(noun) and noun.is_given_out,
+                is_given_out=noun is not None and noun.is_given_out and is_shared,
             )
             if told is not None:
                 return told
         ran_told = ran(call, self._store.wording, self._rng)
         return None if ran_told is None else Answer(ran_told)
+
+    def _is_shared(self, call: Call) -> bool:
+        """Say whether what a call is about is the noun of other tools, too."""
+        readings = self._learned.readings
+        return any(
+            each.noun == call.reading.noun
+            for name, each in readings.items()
+            if name != call.tool.name
+        )
 
     def _named(self, call: Call) -> JsonObject | None:
         """The one entity that a call names, where the server gives such ones out."""
@@ -176,13 +192,20 @@ class _Answering:
         summary = refuse_unknowable(call)
         if summary is not None:
             return Answer({"summary": summary})
-        rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
         if is_act(call, self._learned.promise(call.tool)):
-            return Answer(outcome(call, self._store.wording, rng))
+            return Answer(self._acted(call))
         collection = self._store.collection(call.reading.noun or "item")
         if call.reading.verb is Verb.OTHER and self._is_untold(call, collection.noun):
+            refuse_unworked(call)
             return Answer({**_echoed(call), "status": "completed"})
         return self._fact(call, collection)
+
+    def _acted(self, call: Call) -> JsonObject:
+        """That something was done."""
+        document = self._learned.document
+        title = document.title or document.name
+        rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
+        return outcome(call, self._store.wording, rng, title=title, now=self._store.now)
 
     def _is_untold(self, call: Call, noun: Noun) -> bool:
         """Nothing says what a tool gives, and nothing is known of such things."""
@@ -197,7 +220,12 @@ class _Answering:
         is_many = promise.form is Form.LIST or call.reading.is_many or gives_many(call)
         if is_told and is_many and not is_series(call, promise, collection.noun.found):
             return listed(collection.noun, self._facts.rows(call, collection, promise))
-        return Answer(self._facts.told(call, collection, promise))
+        told = self._facts.told(call, collection, promise)
+        if is_told and _is_empty(call, told) and call.tool.output_schema is None:
+            raise unavailable(call)
+        if told.keys() == {"updated"}:  # nothing that is kept changed: it was an act
+            return Answer(self._acted(call))
+        return Answer(told)
 
     def _create(self, call: Call, collection: Collection) -> Answer:
         many = self._items(call, collection.noun)
@@ -316,6 +344,12 @@ def _echoed(call: Call) -> JsonObject:
         for name, value in given.items()
         if value is not None and len(canonical_json(value)) <= _MAX_ECHOED
     }
+
+
+def _is_empty(call: Call, told: JsonObject) -> bool:
+    """Say whether an answer has nothing that the call did not say itself."""
+    said = [canonical_json(value) for value in call.arguments.values() if value is not None]
+    return all(name == "id" or canonical_json(value) in said for name, value in told.items())
 
 
 def _is_identity(key: str, noun: Noun) -> bool:

@@ -60,12 +60,9 @@ _EDGES: Final = (
 
 def drafted(asked: Asked) -> Answer | None:
     """What a call is told that has a text written."""
-    if asked.call.reading.verb in (
-        Verb.UPDATE,
-        Verb.DELETE,
-        Verb.LIST,
-        Verb.SEARCH,
-    ) or not asked.has(_WRITING):
+    reading = asked.call.reading
+    is_changing = reading.verb in (Verb.UPDATE, Verb.DELETE, Verb.LIST, Verb.SEARCH)
+    if (is_changing and reading.word != "write") or not asked.has(_WRITING):
         return None
     if asked.text("path", "file_path", "filename", "output_path", "parent_id", "folder_id"):
         return None  # what is written to a place is told by where it is
@@ -141,7 +138,7 @@ def _plan(asked: Asked) -> tuple[str, str]:
     topic = _topic(asked)
     if not topic:
         return "plan", ""
-    points = _points(asked) or [f"Agree on the aim of {topic[:80]}", "List what is needed, and who provides it",
+    points = _points(asked) or ["Agree on the aim, and on how to tell that it is reached", "List what is needed, and who provides it",
                                 "Do the smallest part that shows a result", "Review with those concerned and adjust",
                                 "Finish, document and hand over"]  # fmt: skip
     weeks = asked.number("weeks", "duration_weeks", "days", "duration") or len(points)
@@ -369,6 +366,28 @@ def _commit(asked: Asked) -> tuple[str, str]:
     return "message", f"Update {topic}" if topic else ""
 
 
+def _script(asked: Asked) -> tuple[str, str]:
+    """A script around the logic that is given."""
+    about = asked.text("description", "purpose", "name", "title", "prompt", "task")
+    if about is None:
+        return "script", ""
+    logic = [
+        (name, str(asked.given[name]))
+        for name in asked.given
+        if name.endswith(("logic", "command", "commands", "code", "body"))
+    ]
+    words = asked.words | asked.server
+    if not words.isdisjoint(("powershell", "intune", "bigfix", "windows")):
+        steps = (
+            "\n".join(f"    # {titled(name)}\n    {text}" for name, text in logic)
+            or "    # Add the steps here"
+        )
+        return "script", (f"<#\n.SYNOPSIS\n    {about}\n#>\n[CmdletBinding()]\nparam()\n\n$ErrorActionPreference = 'Stop'\n\n"
+                          f"try {{\n{steps}\n    exit 0\n}}\ncatch {{\n    Write-Error $_.Exception.Message\n    exit 1\n}}\n")  # fmt: skip
+    steps = "\n".join(text for _, text in logic) or 'echo "Add the steps here"'
+    return "script", f"#!/usr/bin/env bash\n# {about}\nset -euo pipefail\n\n{steps}\n"
+
+
 _KINDS: Final[tuple[tuple[tuple[str, ...], Callable[[Asked], tuple[str, str]]], ...]] = (
     (("email", "letter", "mail"), _letter),
     (("tweet", "caption", "hashtags"), _post),
@@ -377,6 +396,7 @@ _KINDS: Final[tuple[tuple[tuple[str, ...], Callable[[Asked], tuple[str, str]]], 
     (("outline", "agenda", "toc", "structure"), _outline),
     (("diagram", "flowchart", "mermaid", "mindmap", "uml"), _diagram),
     (("chart", "plot"), _chart),
+    (("script",), _script),
     (("sql",), _query),
     (("schema",), _schema),
     (("component",), _component),

@@ -14,7 +14,7 @@ from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer
 from servers.emulated.verbs import Verb
 
-__all__ = ["address_of", "document_told", "page_told", "visited"]
+__all__ = ["address_of", "document_told", "links_told", "navigated", "page_told", "visited"]
 
 URLS: Final = (
     "url", "link", "website", "page_url", "urls", "uri", "webpage_url", "target_url", "website_url", "article_url",
@@ -151,6 +151,58 @@ def visited(asked: Asked) -> str | None:
     return address_of(asked) if asked.has(_BROWSING) else None
 
 
+def navigated(asked: Asked) -> Answer | None:
+    """What a call is told that opens a page in a browser, or asks what the open one is."""
+    is_kept = asked.call.reading.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
+    address = visited(asked)
+    if address is not None and not is_kept and not asked.has(_OPENED - {"page"}):
+        page = page_at(asked, address)
+        told: JsonObject = {"success": True, "url": page.url, "title": page.title, "status": 200}
+        return Answer(told)
+    if asked.opened is not None and asked.has(("evaluate", "eval", "javascript", "url", "title")):
+        page = page_at(asked, asked.opened)
+        script = asked.text("script", "expression", "code", "function", "javascript") or ""
+        if "title" in script or asked.names[-1:] == ("title",):
+            return Answer({"result": page.title})
+        if "location" in script or "URL" in script or asked.names[-2:] == ("current", "url"):
+            return Answer({"result": page.url})
+    return None
+
+
+_PATHS: Final = (
+    "",
+    "about",
+    "products",
+    "pricing",
+    "blog",
+    "blog/release-notes",
+    "docs",
+    "docs/getting-started",
+    "contact",
+    "privacy",
+)
+
+
+def links_told(asked: Asked) -> Answer | None:
+    """What a call is told that asks for the addresses of a site."""
+    address = address_of(asked)
+    is_asked = (
+        asked.has(("sitemap", "links", "urls"))
+        or {"map", "site"} <= asked.words
+        or asked.names[-1:] == ("map",)
+    )
+    if (
+        address is None
+        or not is_asked
+        or asked.call.reading.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
+    ):
+        return None
+    parts = urlsplit(address if "//" in address else f"https://{address}")
+    paths = _PATHS[: asked.number("limit", "max_links", "max_urls", "count")]
+    links: list[JsonValue] = [f"{parts.scheme}://{parts.netloc}/{path}" for path in paths]
+    return Answer({"url": address, "links": links, "total": len(links)})
+
+
 def page_told(asked: Asked) -> Answer | None:
     """What a call is told that asks for the page at an address, or for the one that is open."""
     address = address_of(asked)
@@ -283,6 +335,8 @@ def _in_form(asked: Asked, page: Page, lengths: tuple[int, int | None]) -> Answe
         "format", "output_format", "formats", "return_format", "extract_format", "response_format"
     )
     wanted = (wanted or "").casefold()
+    if "html" in asked.said and not re.search(r"markdown|text|without html", asked.said):
+        form = Form.HTML
     is_record = "json" in asked.words and form is not Form.HTML
     if form is Form.HTML or ("html" in asked.words and "to" not in asked.words) or wanted == "html":
         text = page.html
@@ -293,7 +347,8 @@ def _in_form(asked: Asked, page: Page, lengths: tuple[int, int | None]) -> Answe
     start, most = lengths
     whole = len(text)
     text = text[start : None if most is None else start + most]
-    if is_record or wanted == "json" or form is Form.RECORD or asked.promise.members:
+    is_told = form is not Form.HTML and (form is Form.RECORD or bool(asked.promise.members))
+    if is_record or wanted == "json" or is_told:
         return Answer(_record(asked, page, text, whole))
     if most is not None and start + most < whole:
         more = f"\n\n<error>Content truncated. Call the {asked.call.tool.name} tool with a start_index of"

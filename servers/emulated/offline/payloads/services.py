@@ -11,7 +11,7 @@ from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer
 from servers.emulated.verbs import Verb
 
-__all__ = ["host_told", "service_told"]
+__all__ = ["host_told", "service_told", "speed_told"]
 
 _HEALTH: Final = frozenset(
     ("health", "healthcheck", "healthz", "ping", "heartbeat", "alive", "liveness", "readiness")
@@ -40,6 +40,9 @@ _OF_A_HOST: Final = re.compile(
 _OF_A_SERVICE: Final = re.compile(
     r"\b(?:api|server|service|alive|connect\w*|health\w*|ping|site|backend|running)\b"
 )
+_OPTIONS: Final = frozenset(
+    ("random_string", "dummy", "ctx", "verbose", "detailed", "service", "api_key")
+)
 _OF_OTHERS: Final = frozenset(
     ("task", "order", "job", "user", "project", "crawl", "payment", "invoice", "issue", "email")
 )
@@ -58,8 +61,7 @@ def service_told(asked: Asked) -> Answer | None:
             return Answer({"version": version}, text=version)
         return Answer({"name": asked.title, "version": version})
     is_self = names <= _SELF and asked.has(_HEALTH | {"status"})
-    is_of_one = asked.text("id", "task_id", "job_id", "order_id", "url", "status_url", "session_id")
-    if not is_self or is_of_one or not _OF_A_SERVICE.search(asked.said):
+    if not is_self or asked.given.keys() - _OPTIONS or not _OF_A_SERVICE.search(asked.said):
         return None
     return Answer(_health(asked))
 
@@ -106,6 +108,34 @@ def host_told(asked: Asked) -> Answer | None:
     if kind == "all":
         return Answer(host.whole())
     return Answer(getattr(host, kind)())
+
+
+_SPEEDS: Final = frozenset(("speed", "speedtest", "jitter", "latency"))
+
+
+def speed_told(asked: Asked) -> Answer | None:
+    """What a call is told that measures a connection."""
+    if not asked.has(_SPEEDS) or not asked.has(
+        ("test", "measure", "run", "check", "speedtest", "internet", "network")
+    ):
+        return None
+    if asked.has(("wind", "page", "website", "typing", "set", "clock", "fan")):
+        return None
+    dice = asked.rng.at("speed", asked.now)
+    latency = round(9 + 22 * dice.fraction(), 1)
+    told: JsonObject = {"latency_ms": latency, "jitter_ms": round(latency * 0.12, 2)}
+    is_up, is_down = "upload" in asked.words, "download" in asked.words
+    if is_down or not (is_up or asked.has(("jitter", "latency"))):
+        told["download_mbps"] = round(90 + 380 * dice.at("down").fraction(), 2)
+    if is_up or not (is_down or asked.has(("jitter", "latency"))):
+        told["upload_mbps"] = round(20 + 70 * dice.at("up").fraction(), 2)
+    return Answer(
+        {
+            **told,
+            "server": f"{asked.wording.one_of('cities', asked.rng.at('place'))}",
+            "timestamp": written(asked.now),
+        }
+    )
 
 
 class _Host:

@@ -13,7 +13,7 @@ __all__ = ["code_in", "diff_told", "source_told"]
 _CODE: Final = frozenset(("source", "code", "decompile", "decompiled", "implementation", "function", "method", "class", "snippet",
                           "disassemble", "assembly", "example", "examples", "include", "program", "demo", "boilerplate"))  # fmt: skip
 _SAID: Final = re.compile(
-    r"source code|decompil|\bcode (?:of|for|example)|disassembl|implementation of|\bexample of|\bhook example|usage example|component.*source"
+    r"source code|decompil|\bcode (?:of|for|example)|disassembl|implementation of|example|component.*source|snippet"
 )
 _NAMES: Final = ("function_name", "name", "function", "method_name", "symbol", "class_name", "class", "component_name", "hook_name",
                  "component", "program_name", "include_name", "program", "address", "function_address", "screen_name", "object_name",

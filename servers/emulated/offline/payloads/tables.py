@@ -10,7 +10,7 @@ from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer
 from servers.emulated.verbs import Verb
 
-__all__ = ["columns_of", "figures_told", "table_told", "type_of", "value_of"]
+__all__ = ["columns_of", "figures_told", "results_told", "table_told", "type_of", "value_of"]
 
 _ABOUT: Final = frozenset(
     (
@@ -188,6 +188,44 @@ def _described(asked: Asked, table: str, dialect: str) -> JsonObject:
         }
     schema = asked.text("schema", "schema_name", "database", "database_name", "db_name")
     return ({"schema": schema} if schema else {}) | told
+
+
+_STORED: Final = frozenset(("card", "report", "question", "query", "saved"))
+_RUNNING: Final = frozenset(("execute", "run", "results", "result"))
+_REPORTS: Final = (
+    "card_id",
+    "report_id",
+    "question_id",
+    "query_id",
+    "report_name",
+    "card",
+    "name",
+    "id",
+)
+_ROWS: Final = 5
+
+
+def results_told(asked: Asked) -> Answer | None:
+    """What a call is told that has a stored question or report run: a few rows."""
+    which = asked.text(*_REPORTS)
+    is_asked = asked.has(_STORED) and asked.has(_RUNNING) and "result" in asked.said
+    if not is_asked or which is None or asked.call.reading.verb not in (Verb.GET, Verb.OTHER):
+        return None
+    table = asked.rng.at("table", which).choose(("orders", "customers", "products", "sales"))
+    columns: list[JsonValue] = [*columns_of(table)]
+    rows: list[JsonValue] = [
+        [value_of(asked, table, str(column), at) for column in columns]
+        for at in range(1, _ROWS + 1)
+    ]
+    return Answer(
+        {
+            "id": which,
+            "status": "completed",
+            "columns": columns,
+            "rows": rows,
+            "row_count": len(rows),
+        }
+    )
 
 
 _FIGURES: Final = frozenset(("statistics", "stats", "describe", "profile", "statistical", "eda"))

@@ -12,11 +12,17 @@ from servers.emulated.offline.payloads.asking import Asked
 from servers.emulated.offline.payloads.commands import command_told
 from servers.emulated.offline.payloads.drafts import drafted
 from servers.emulated.offline.payloads.files import file_told
-from servers.emulated.offline.payloads.pages import document_told, page_told, visited
+from servers.emulated.offline.payloads.pages import (
+    document_told,
+    links_told,
+    navigated,
+    page_told,
+    visited,
+)
 from servers.emulated.offline.payloads.records import log_told, measured_told
-from servers.emulated.offline.payloads.services import host_told, service_told
+from servers.emulated.offline.payloads.services import host_told, service_told, speed_told
 from servers.emulated.offline.payloads.sources import diff_told, source_told
-from servers.emulated.offline.payloads.tables import figures_told, table_told
+from servers.emulated.offline.payloads.tables import figures_told, results_told, table_told
 from servers.emulated.offline.payloads.thinking import Thoughts, thought_told
 from servers.emulated.offline.payloads.transcripts import transcript_told
 from servers.emulated.offline.payloads.trees import tree_told
@@ -35,11 +41,15 @@ _KINDS: Final[tuple[Callable[[Asked], Answer | None], ...]] = (
     diff_told,
     table_told,
     figures_told,
+    results_told,
     source_told,
     log_told,
     measured_told,
+    speed_told,
     host_told,
     service_told,
+    links_told,
+    navigated,
     page_told,
     file_told,
     document_told,
