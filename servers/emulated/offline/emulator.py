@@ -58,6 +58,9 @@ _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 """Verbs that make what they do not find."""
 
 
+_CHANGING: Final = (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
+
+
 class _Known:
     """What is known of one version of a server; its sessions share it."""
 
@@ -140,27 +143,32 @@ class _Answering:
 
     def _spelled(self, call: Call) -> Answer | None:
         """What a call is told by what it spells itself: a page, a table, a command, a query."""
-        noun = self._learned.noun(call.reading.noun) if call.reading.noun else None
-        is_shared = noun is not None and self._is_shared(call)
-        if noun is None or not (noun.is_filed or (noun.is_kept and is_shared)):
-            told = self._payloads.told(
-                call,
-                self._learned.promise(call.tool),
-                find=lambda: self._named(call),
-                is_given_out=noun is not None and noun.is_given_out and is_shared,
-            )
-            if told is not None:
-                return told
+        told = self._for_what_it_is(call) if self._payloads.may_tell(call) else None
+        if told is not None:
+            return told
         ran_told = ran(call, self._store.wording, self._rng)
         return None if ran_told is None else Answer(ran_told)
 
-    def _is_shared(self, call: Call) -> bool:
-        """Say whether what a call is about is the noun of other tools, too."""
-        readings = self._learned.readings
-        return any(
-            each.noun == call.reading.noun
-            for name, each in readings.items()
-            if name != call.tool.name
+    def _for_what_it_is(self, call: Call) -> Answer | None:
+        """What a kind of payload says; None where entities are kept, or no kind knows the call."""
+        noun = self._learned.noun(call.reading.noun) if call.reading.noun else None
+        others = self._others(call)
+        if noun is not None and (noun.is_filed or not others.isdisjoint(_CHANGING)):
+            return None
+        return self._payloads.told(
+            call,
+            self._learned.promise(call.tool),
+            find=lambda: self._named(call),
+            is_given_out=noun is not None and noun.is_given_out and bool(others),
+        )
+
+    def _others(self, call: Call) -> frozenset[Verb]:
+        """What the other tools of the server do to the noun of a call."""
+        readings = self._learned.readings.items()
+        return frozenset(
+            each.verb
+            for name, each in readings
+            if name != call.tool.name and each.noun == call.reading.noun
         )
 
     def _named(self, call: Call) -> JsonObject | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.making import Making, ValueContext
 from astra_mcp.values.nouns import is_plural, words_of
 from astra_mcp.values.random_stream import RandomStream
@@ -145,7 +145,11 @@ _ASKED: Final = (Role.FIELD, Role.QUERY)
 def asked_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
     """The arguments that say what was asked for."""
     roles = {p.name: p.role for p in reading.parameters}
-    fields = {name for name in arguments if (roles.get(name) or role_of(name)) in _ASKED}
+    fields = {
+        name
+        for name, value in arguments.items()
+        if (roles.get(name) or role_of(name)) in _ASKED or _is_ticker(name, value)
+    }
     return {
         name: value
         for name, value in arguments.items()
@@ -162,6 +166,11 @@ _SAYING: Final = frozenset(
      "answer", "searches", "queries")
 )  # fmt: skip
 """A description that begins so is of a tool that tells something, whatever its name begins with."""
+
+
+def _is_ticker(name: str, value: JsonValue) -> bool:
+    """Say whether a token is the sign of a coin, and no secret."""
+    return name.lower() == "token" and re.fullmatch(r"[A-Z][A-Z0-9.]{1,9}", str(value)) is not None
 
 
 def is_act(call: Call, promise: Promise) -> bool:
@@ -300,7 +309,7 @@ def outcome(
     words = words_of(call.tool.name)
     verb = _verb_of(call)
     kind = _KINDS.get(verb) or next((_KINDS[w] for w in words if w in _KINDS), "act")
-    record = asked_of(call.reading, call.arguments)
+    record = asked_of(call.reading, call.arguments) | _lists_of(call)
     making = Making({}, wording)
 
     def made(key: str) -> JsonValue:
@@ -371,6 +380,19 @@ _LETTERS: Final = frozenset(
         "file",
     )
 )
+
+
+def _lists_of(call: Call) -> JsonObject:
+    """The short lists and objects among the arguments."""
+    return {
+        name: value
+        for name, value in call.arguments.items()
+        if isinstance(value, dict | list)
+        and role_of(name) in _ASKED
+        and 0 < len(canonical_json(value)) <= _MAX_ECHOED
+    }
+
+
 _MEDIA: Final[Mapping[str, str]] = {
     word: ending
     for ending, words in {

@@ -4,5 +4,5 @@ Each module knows one kind of payload and says ``None`` where a call asks for no
 arguments and its own sentences; fetches, runs and keeps nothing. Only :mod:`servers.emulated.offline.emulator`
 imports it. To read in this order: ``asking`` (what a call asks), ``telling`` (who answers); then the kinds,
 each for itself: ``pages`` on ``passages``, ``transcripts``, ``trees``, ``commands``, ``tables``, ``records``
-(logs, measurements), ``services``, ``thinking``, ``drafts`` and ``sources``.
+(logs, measurements), ``services``, ``thinking``, ``drafts``, ``sources`` and ``files``.
 """

@@ -103,6 +103,7 @@ class Page:
     def text(self) -> str:
         """The page without marks."""
         plain = re.sub(r"\[!\[[^\n]*", "", self.markdown)
+        plain = re.sub(r"(?<!\*)\*([^*\n]+)\*(?!\*)", r"\1", plain)
         plain = _LINK.sub(r"\1", re.sub(r"```\w*\n?|\*\*|`|(?m:^#+ )", "", plain))
         return re.sub(r"\n{3,}", "\n\n", plain).strip()
 

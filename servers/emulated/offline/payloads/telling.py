@@ -29,6 +29,7 @@ from servers.emulated.offline.payloads.trees import tree_told
 from servers.emulated.offline.promises import Promise
 from servers.emulated.offline.result_lists import Answer
 from servers.emulated.offline.store import Store
+from servers.emulated.verbs import Verb
 
 __all__ = ["Payloads"]
 
@@ -56,6 +57,22 @@ _KINDS: Final[tuple[Callable[[Asked], Answer | None], ...]] = (
     drafted,
 )
 """The narrower first."""
+_LISTED: Final = frozenset(
+    (
+        "logs",
+        "log",
+        "console",
+        "columns",
+        "fields",
+        "tree",
+        "structure",
+        "docker",
+        "git",
+        "kubectl",
+        "schema",
+    )
+)
+"""Lists that one of the kinds may know."""
 
 
 class Payloads:
@@ -75,6 +92,12 @@ class Payloads:
         self._rng = rng.at("payload")
         self._opened: str | None = None
         self._thoughts = Thoughts()
+
+    @staticmethod
+    def may_tell(call: Call) -> bool:
+        """Say whether a call may be for one of the kinds: most lists are not, and are to stay cheap."""
+        is_list = call.reading.verb in (Verb.LIST, Verb.SEARCH)
+        return not is_list or not _LISTED.isdisjoint(words_of(call.tool.name))
 
     def told(
         self,
