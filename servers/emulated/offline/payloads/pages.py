@@ -30,7 +30,7 @@ _PAGES: Final = frozenset(
      "docs", "doc", "story", "blog", "scraper", "reader", "llms", "body")
 )  # fmt: skip
 _TELLING: Final = frozenset(
-    ("summarize", "summarise", "summary", "translate", "ask", "analyze", "analyse", "image", "images", "links",
+    ("openapi", "spec", "summarize", "summarise", "summary", "translate", "ask", "analyze", "analyse", "image", "images", "links",
      "metadata", "screenshot", "video", "info", "status", "schema", "table", "tables", "list", "search", "sitemap",
      "headers", "pdf2image", "playlist", "whois", "audit", "check", "shorten", "qr", "map", "transcript", "captions",
      "comments", "structure", "tree", "job", "company", "profile", "product", "id", "title", "history", "test", "xss", "injection", "revision", "revisions", "versions", "index",

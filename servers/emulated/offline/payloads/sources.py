@@ -21,7 +21,7 @@ _NAMES: Final = ("function_name", "name", "function", "method_name", "symbol", "
 _LANGUAGES: Final = (
     ("abap", ("abap",)), ("c", ("ghidra", "ida", "decompile", "binary", "decompiled", "radare2")),
     ("solidity", ("contract", "solidity", "etherscan", "evm")),
-    ("tsx", ("react", "shadcn", "component", "components", "vue", "native", "hook", "ui", "magicui", "heroui")), ("rust", ("rust",)),
+    ("tsx", ("react", "shadcn", "component", "components", "vue", "native", "screen", "hook", "ui", "magicui", "heroui")), ("rust", ("rust",)),
     ("go", ("golang",)), ("java", ("java", "android", "jadx")), ("zig", ("zig",)),
 )  # fmt: skip
 _WRITTEN: Final = {
