@@ -14,7 +14,7 @@ from astra_mcp.types import ToolSpec
 from astra_mcp.values.guesses import resolve
 from astra_mcp.values.nouns import key_of, singular
 
-__all__ = ["Parameter", "Role", "key_suffix", "parameters_of"]
+__all__ = ["Parameter", "Role", "key_suffix", "parameters_of", "role_of"]
 
 
 class Role(StrEnum):
@@ -153,6 +153,11 @@ def _is_noise(
         return False
     is_headline = name[:1].isupper() and (name.isupper() or name[1:].islower())
     return key in tool_keys or (is_headline and name in told) or name in _STOP_WORDS
+
+
+def role_of(name: str) -> Role:
+    """What an argument is for that no schema declares, by its name alone."""
+    return _role_of(key_of(name), frozenset[str]())
 
 
 @lru_cache(maxsize=4096)

@@ -34,7 +34,6 @@ from servers.emulated.offline.computing.recognition import Recognition
 from servers.emulated.offline.facts import (
     Facts,
     gives_many,
-    refuse_untold,
     says_nothing,
     state_of,
     written_arguments,
@@ -44,10 +43,17 @@ from servers.emulated.offline.finding import Call, check_references, described, 
 from servers.emulated.offline.forms import formed
 from servers.emulated.offline.keeping.kept import Keeping, KeepingTools
 from servers.emulated.offline.learning import Learned, Noun, lists_too
-from servers.emulated.offline.outcomes import is_act, outcome, refuse_unknowable
+from servers.emulated.offline.outcomes import (
+    is_act,
+    outcome,
+    refuse_unknowable,
+    refuse_unworked,
+    unavailable,
+)
+from servers.emulated.offline.payloads.telling import Payloads
 from servers.emulated.offline.promises import Form
 from servers.emulated.offline.result_lists import Answer, Listing, listed
-from servers.emulated.offline.running import page_of, ran
+from servers.emulated.offline.running import ran
 from servers.emulated.offline.selection import EntityRefusedError, filters_of
 from servers.emulated.offline.series import is_series
 from servers.emulated.offline.store import Collection, Entity, Store
@@ -64,6 +70,9 @@ _PLACING: Final = frozenset(("add", "append", "insert", "post", "put", "register
 """Verbs of what is put into something else, whether it was there before or not."""
 _SETTING: Final = frozenset(("set", "save", "store", "write", "put", "upsert"))
 """Verbs that make what they do not find."""
+
+
+_CHANGING: Final = (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
 
 
 class _Known:
@@ -98,6 +107,7 @@ class _Answering:
         """Decide what is made up beside entities."""
         self._facts = Facts(store, rng)
         self._listing = Listing(store)
+        self._payloads = Payloads(known.learned.document, store, rng)
 
     def told(self, call: Call) -> Answer:
         """What a call is told.
@@ -170,15 +180,43 @@ class _Answering:
         return Answer({"success": True, **answer.shown}, answer.more, answer.text)
 
     def _spelled(self, call: Call) -> Answer | None:
-        """What a call tells itself: a query, a program, the address of a page."""
-        if call.reading.verb in (Verb.GET, Verb.OTHER):
-            page = page_of(call, self._learned.promise(call.tool).form)
-            if isinstance(page, str):
-                return Answer({"content": page}, text=page)
-            if page is not None:
-                return Answer(page)
-        told = ran(call, self._store.wording, self._rng)
-        return None if told is None else Answer(told)
+        """What a call is told by what it spells itself: a page, a table, a command, a query."""
+        told = self._for_what_it_is(call) if self._payloads.may_tell(call) else None
+        if told is not None:
+            return told
+        ran_told = ran(call, self._store.wording, self._rng)
+        return None if ran_told is None else Answer(ran_told)
+
+    def _for_what_it_is(self, call: Call) -> Answer | None:
+        """What a kind of payload says; None where entities are kept, or no kind knows the call."""
+        noun = self._learned.noun(call.reading.noun) if call.reading.noun else None
+        others = self._others(call)
+        if noun is not None and (noun.is_filed or not others.isdisjoint(_CHANGING)):
+            return None
+        return self._payloads.told(
+            call,
+            self._learned.promise(call.tool),
+            find=lambda: self._named(call),
+            is_given_out=noun is not None and noun.is_given_out and bool(others),
+        )
+
+    def _others(self, call: Call) -> frozenset[Verb]:
+        """What the other tools of the server do to the noun of a call."""
+        readings = self._learned.readings.items()
+        return frozenset(
+            each.verb
+            for name, each in readings
+            if name != call.tool.name and each.noun == call.reading.noun
+        )
+
+    def _named(self, call: Call) -> JsonObject | None:
+        """The one entity that a call names, where the server gives such ones out."""
+        if call.own is None or call.reading.noun is None or call.names_many:
+            return None
+        collection = self._store.collection(call.reading.noun)
+        if not collection.noun.is_given_out:
+            return None
+        return self._store.shown(collection, named_entities(self._store, collection, call)[0])
 
     def _of_items(self, call: Call, collection: Collection) -> list[Entity] | None:
         """The entities that a list of objects describes; None where a call has no such list."""
@@ -206,16 +244,22 @@ class _Answering:
         summary = refuse_unknowable(call)
         if summary is not None:
             return Answer({"summary": summary})
-        rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
         if is_act(call, self._learned.promise(call.tool)):
-            return Answer(outcome(call, self._store.wording, rng))
+            return Answer(self._acted(call))
         collection = self._store.collection(call.reading.noun or "item")
         if len(found) == 1 and found[0].is_known:
             return self._told_of_one(call, collection, found[0])
         if call.reading.verb is Verb.OTHER and self._is_untold(call, collection.noun):
-            refuse_untold(call)
+            refuse_unworked(call)
             return Answer({**_echoed(call), "status": "completed"})
         return self._fact(call, collection)
+
+    def _acted(self, call: Call) -> JsonObject:
+        """That something was done."""
+        document = self._learned.document
+        title = document.title or document.name
+        rng = self._rng.at("outcome", call.tool.name, written_arguments(call.arguments))
+        return outcome(call, self._store.wording, rng, title=title, now=self._store.now)
 
     def _told_of_one(self, call: Call, collection: Collection, entity: Entity) -> Answer:
         """What a tool says of one entity that it keeps: what it promises, the entity, and what was asked."""
@@ -245,7 +289,12 @@ class _Answering:
         is_many = promise.form is Form.LIST or call.reading.is_many or gives_many(call)
         if is_told and is_many and not is_series(call, promise, collection.noun.found):
             return listed(collection.noun, self._facts.rows(call, collection, promise))
-        return Answer(self._facts.told(call, collection, promise))
+        told = self._facts.told(call, collection, promise)
+        if is_told and _is_empty(call, told) and call.tool.output_schema is None:
+            raise unavailable(call)
+        if told.keys() == {"updated"}:  # nothing that is kept changed: it was an act
+            return Answer(self._acted(call))
+        return Answer(told)
 
     def _create(self, call: Call, collection: Collection) -> Answer:
         is_placed = bool(call.placed) and call.reading.word in _PLACING
@@ -438,6 +487,12 @@ def _echoed(call: Call) -> JsonObject:
         for name, value in given.items()
         if value is not None and len(canonical_json(value)) <= _MAX_ECHOED
     }
+
+
+def _is_empty(call: Call, told: JsonObject) -> bool:
+    """Say whether an answer has nothing that the call did not say itself."""
+    said = [canonical_json(value) for value in call.arguments.values() if value is not None]
+    return all(name == "id" or canonical_json(value) in said for name, value in told.items())
 
 
 def _is_identity(key: str, noun: Noun) -> bool:

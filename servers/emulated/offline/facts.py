@@ -25,7 +25,7 @@ from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import Verb
 
-__all__ = ["Facts", "gives_many", "refuse_untold", "says_nothing", "state_of", "written_arguments"]
+__all__ = ["Facts", "gives_many", "says_nothing", "state_of", "written_arguments"]
 
 _CANDLE: Final = tuple(
     Field(name=name, key=name, schema={}, root={})
@@ -36,18 +36,6 @@ _SAYS_NOTHING: Final = (
 )
 _OF_MEMBERS: Final = (None, Form.RECORD, Form.TEXT, Form.MARKDOWN)
 """Forms of answers that are made of members."""
-_ASKED: Final = 40
-_ASKING: Final = frozenset(
-    (
-        "calculate", "calculator", "compute", "extract", "scan", "simulate", "compare", "comparison",
-        "estimate", "measure", "analyze", "analyse", "count", "evaluate", "predict", "query", "explain",
-        "get", "fetch", "retrieve", "find", "show", "read", "determine", "score", "convert", "solve",
-        "detect", "check", "provide", "return", "search", "look", "roots", "identify", "classify",
-        "forecast", "recommend", "suggest", "parse", "inspect", "review", "summarize", "describe", "list",
-        "view", "display",
-    )
-)  # fmt: skip
-"""Verbs of tools that are called for what they tell."""
 _CLEARING: Final = frozenset(("clear", "purge", "trash"))
 _STATES: Final = ("status", "state", "stage")
 _MANY: Final = frozenset(("news", "headlines", "search", "trending", "list", "hot", "top", "all"))
@@ -280,18 +268,6 @@ def _address(call: Call, noun: Noun) -> str:
 def says_nothing(keys: Iterable[str]) -> bool:
     """Say whether members, by their names in normal form, are but those that anything has."""
     return _SAYS_NOTHING.issuperset(keys)
-
-
-def refuse_untold(call: Call) -> None:
-    """Refuse a call for data of which nothing says what they are.
-
-    Raises:
-        EntityRefusedError: The name of the tool, or the first words on it, ask for data.
-    """
-    words = words_of(call.tool.name)
-    asking = {*words, *(word.rstrip("s") for word in words_of(said_of(call.tool)[:_ASKED])[:2])}
-    if not _ASKING.isdisjoint(asking):
-        raise EntityRefusedError(f"{_titled('_'.join(words))} is not available, try again later")
 
 
 def _titled(noun: str) -> str:
