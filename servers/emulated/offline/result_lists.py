@@ -128,7 +128,7 @@ class Listing:
         when = time_key(each.key for each in fields) or "date"
         asked_for = _Asked(wanted, query, frozenset(map(key_of, scope)), span, when)
         is_open = not any(parent.is_made for parent in parents)
-        if is_open:
+        if is_open and (scope or span is not None):
             self._fill(collection, scope, asked_for)
         found = self._fitting(collection, asked_for)
         is_open &= not (collection.is_seen and collection.noun.is_kept)
@@ -162,6 +162,8 @@ class Listing:
         ]
 
     def _fitting(self, collection: Collection, asked: "_Asked") -> list[Entity]:
+        if not asked.wanted and not asked.query and asked.span is None:
+            return collection.newest_first()
         return [e for e in collection.newest_first() if self._fits(collection, e, asked)]
 
     def _fits(self, collection: Collection, entity: Entity, asked: "_Asked") -> bool:
@@ -202,8 +204,7 @@ class Listing:
                 members.update((each.name, t) for t in [*taken][:1])
             return members
 
-        if place:
-            self._store.populate(collection, place, number, given)
+        self._store.populate(collection, place, number, given)
 
     def _named(self, collection: Collection, members: JsonObject) -> JsonObject:
         return {collection.noun.name_of(key, key): value for key, value in members.items()}
