@@ -58,7 +58,10 @@ class ToolReading:
 
     def parameter(self, role: Role) -> Parameter | None:
         """The first parameter of a role."""
-        return next((p for p in self.parameters if p.role is role), None)
+        for parameter in self.parameters:  # for each call, several times
+            if parameter.role is role:
+                return parameter
+        return None
 
 
 def _words(text: str) -> frozenset[str]:
