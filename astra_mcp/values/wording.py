@@ -20,6 +20,8 @@ _FIRST: Final = int(datetime(2025, 2, 3, 8, tzinfo=UTC).timestamp())
 _DAYS: Final = 360
 _CALL_SECONDS: Final = 37
 DAY: Final = 86_400
+_MAX_WORDS: Final = 2
+"""So many words of a noun stand in a name."""
 
 
 class VirtualClock:
@@ -52,6 +54,14 @@ _PEOPLE: Final = frozenset(
 _WHO: Final = frozenset(
     ("name", "full_name", "display_name", "first_name", "last_name", "username", "login", "email")
 )
+_READ: Final = frozenset(
+    (
+        "note", "page", "article", "document", "doc", "entry", "wiki", "blog", "news", "story", "paper",
+        "publication", "book", "post", "item", "result", "guide", "topic", "content", "course", "video",
+        "question", "discussion", "thread", "search", "web", "documentation", "memo", "episode", "title",
+    )
+)  # fmt: skip
+"""Things that people read or watch, so that their titles say what they are about."""
 _COMPANIES: Final = frozenset(
     (
         "company", "organization", "organisation", "business", "vendor", "supplier", "merchant", "brand",
@@ -143,9 +153,28 @@ class Wording:
             return None
         return portrait_of(found, rng, {}, None)
 
-    def titles(self, titles: Sequence[str] = ()) -> Sequence[str]:
-        """How things are called that are found; those of the language where a subject has none."""
-        return titles or self._words["found"]
+    def titles(self, titles: Sequence[str], noun: str, query: str) -> Sequence[str]:
+        """How things are called that are found; ``{query}`` stands for what they are searched by.
+
+        Args:
+            titles: Of their subject; empty where it has none.
+            noun: What they are.
+            query: What they are searched by.
+        """
+        head = noun.rpartition("_")[2]
+        if self._is_english and head in _PEOPLE:
+            return self._namesakes(query)
+        is_read = head in _READ or not self._is_english
+        return titles or self._words["found" if is_read else "found_things"]
+
+    def _namesakes(self, query: str) -> Sequence[str]:
+        """People who are called as is asked: of that name, or of that first or last name."""
+        first, _, last = query.strip().rpartition(" ")
+        if first and first[0].isalpha():
+            return ("{query}", f"{first[0].upper()}. {last}", f"{first} M. {last}")
+        names = self._words["last_names"]
+        at = sum(map(ord, query))
+        return tuple(f"{{query}} {names[(at + 7 * turn) % len(names)]}" for turn in range(4))
 
     def on(self, query: str, rng: RandomStream) -> str:
         """A sentence of the words of a query."""
@@ -181,7 +210,7 @@ class Wording:
         """What a thing of the noun may be titled."""
         portrait = self.portrait(noun, rng)
         called = portrait and portrait.called()
-        return called or (self._numbered(noun, rng) if noun else self.phrase(rng))
+        return called or (self._qualified(noun, rng) if noun else self.phrase(rng))
 
     def sentence(self, rng: RandomStream, noun: str = "") -> str:
         """One sentence, on a thing of the noun where that is known."""
@@ -189,7 +218,9 @@ class Wording:
         told = (portrait and portrait.told()) or self._one_named(noun, rng)
         if told or not noun or not self._is_english or not noun.isascii():
             return told or self.one_of("sentences", rng)
-        return f"{noun.replace('_', ' ').capitalize()}, updated on {self.date(rng.at('updated'))}."
+        return self.one_of("purposes", rng).format(
+            who=self.one_of("qualifiers", rng.at("who")).lower()
+        )
 
     def paragraph(self, rng: RandomStream, noun: str = "") -> str:
         """Two or three sentences."""
@@ -257,21 +288,23 @@ class Wording:
         for nouns, meaning in _NAMES:
             if head in nouns:
                 return self.text(meaning, rng)
-        return self._numbered(noun, rng) if head else self.phrase(rng)
+        return self._qualified(noun, rng) if head else self.phrase(rng)
 
     def _one_named(self, noun: str, rng: RandomStream) -> str:
         """One of the names that things of a noun have; empty where none are listed."""
         names: str = self._words.get("names", {}).get(noun.rpartition("_")[2], "")
         return rng.at("named").choose(names.split(", ")) if names else ""
 
-    def _numbered(self, noun: str, rng: RandomStream) -> str:
-        """What a thing is called of whose kind nothing is known."""
+    def _qualified(self, noun: str, rng: RandomStream) -> str:
+        """What a thing is called of whose kind nothing is known: ``Billing flow``."""
         known = self._one_named(noun, rng)
         if known:
             return known
+        qualifier = self.one_of("qualifiers", rng.at("of many"))
         if not self._is_english and noun.isascii():
-            return f"项目{rng.at('of many').between(1, 90)}"
-        return f"{noun.replace('_', ' ').capitalize()} {rng.at('of many').between(1, 90)}"
+            return f"{qualifier}项目"
+        words = " ".join(noun.split("_")[-_MAX_WORDS:])
+        return f"{qualifier}{self._words['separator']}{words}"
 
     def path(self, rng: RandomStream) -> str:
         """Where a file lies."""

@@ -14,7 +14,7 @@ from astra_mcp.types import ToolSpec
 from astra_mcp.values.guesses import resolve
 from astra_mcp.values.nouns import key_of, singular
 
-__all__ = ["Parameter", "Role", "key_suffix", "parameters_of"]
+__all__ = ["Parameter", "Role", "key_suffix", "parameters_of", "role_of"]
 
 
 class Role(StrEnum):
@@ -58,6 +58,13 @@ class Parameter:
     """JSON types that it may have, ``null`` left out; empty where it may have any."""
 
     @property
+    def holds_objects(self) -> bool:
+        """It is a list of objects."""
+        items: Any = self.schema.get("items")
+        inner = cast("dict[str, Any]", items) if isinstance(items, dict) else {}
+        return "properties" in inner or inner.get("type") == "object"
+
+    @property
     def is_scalar(self) -> bool:
         """It cannot be known to hold other values."""
         return self.types.isdisjoint(("array", "object"))
@@ -66,7 +73,7 @@ class Parameter:
 _ROLES: Final[Mapping[Role, str]] = {
     Role.LIMIT: "limit max_results page_size per_page count size top first num num_results n rows"
     " max_items top_k top_n items_per_page result_limit results_limit max_count max_records"
-    " number_of_results limit_results batch_size lookback_count",
+    " number_of_results limit_results batch_size lookback_count newest max_items_to_return",
     Role.OFFSET: "offset skip start_at start_index start_record start_offset",
     Role.PAGE: "page page_number page_num page_no page_index current_page pn",
     Role.CURSOR: "cursor page_token next_token next_cursor starting_after continuation_token"
@@ -74,7 +81,8 @@ _ROLES: Final[Mapping[Role, str]] = {
     Role.SORT: "sort sort_by order_by sorting sort_field sorts",
     Role.DIRECTION: "order sort_order direction sort_direction order_direction",
     Role.QUERY: "query q keyword keywords search search_term search_query term terms phrase"
-    " search_text search_string search_keyword search_terms query_text query_string search_phrase",
+    " search_text search_string search_keyword search_terms query_text query_string search_phrase"
+    " jql cql wiql soql",
     Role.OPTION: "api_key access_token api_token auth_token bearer_token authorization token"
     " refresh_token password secret private_key client_secret credentials app_key verbose debug"
     " format output_format response_format expand dry_run recursive timeout timeout_ms timeout_seconds"
@@ -115,12 +123,26 @@ def parameters_of(tool: ToolSpec, tool_keys: frozenset[str]) -> tuple[Parameter,
         types = frozenset(_type_names(resolved))
         is_noise = not is_required and _is_noise(name, key, resolved, tool.description, tool_keys)
         role = Role.NOISE if is_noise else _role_of(key, types)
+        if role is Role.FIELD and types <= {"integer", "number"} and _counts(resolved):
+            role = Role.LIMIT
         found.append(
             Parameter(
                 name=name, key=key, role=role, schema=resolved, is_required=is_required, types=types
             )
         )
     return tuple(found)
+
+
+_COUNTING: Final = re.compile(
+    r"\b(?:max(?:imum)?|number|amount|count)\s+(?:number\s+)?(?:of\s+)?(?:\w+\s+){1,3}?to\s+"
+    r"(?:return|fetch|get|retrieve|show|list)\b|\b(?:results|items|records|entries) per page\b|por página",
+    re.IGNORECASE,
+)
+
+
+def _counts(schema: Mapping[str, Any]) -> bool:
+    """Say whether the description of a number says that so many are given."""
+    return _COUNTING.search(str(schema.get("description", ""))[:200]) is not None
 
 
 def _is_noise(
@@ -131,6 +153,11 @@ def _is_noise(
         return False
     is_headline = name[:1].isupper() and (name.isupper() or name[1:].islower())
     return key in tool_keys or (is_headline and name in told) or name in _STOP_WORDS
+
+
+def role_of(name: str) -> Role:
+    """What an argument is for that no schema declares, by its name alone."""
+    return _role_of(key_of(name), frozenset[str]())
 
 
 @lru_cache(maxsize=4096)

@@ -58,7 +58,10 @@ class ToolReading:
 
     def parameter(self, role: Role) -> Parameter | None:
         """The first parameter of a role."""
-        return next((p for p in self.parameters if p.role is role), None)
+        for parameter in self.parameters:  # for each call, several times
+            if parameter.role is role:
+                return parameter
+        return None
 
 
 def _words(text: str) -> frozenset[str]:
@@ -82,6 +85,10 @@ _STATES: Final = {
     "activate": "active", "deactivate": "inactive", "pause": "paused", "resume": "active",
     "start": "running", "stop": "stopped", "lock": "locked", "unlock": "unlocked",
     "suspend": "suspended", "publish": "published", "unpublish": "draft", "resolve": "resolved",
+    "decline": "declined", "accept": "accepted", "merge": "merged", "dismiss": "dismissed",
+    "acknowledge": "acknowledged", "ack": "acknowledged", "mute": "muted", "unmute": "active",
+    "snooze": "snoozed", "revoke": "revoked", "block": "blocked", "unblock": "active",
+    "ban": "banned", "hide": "hidden", "confirm": "confirmed", "deprecate": "deprecated",
 }  # fmt: skip
 _SHOWING: Final = (Verb.LIST, Verb.SEARCH, Verb.GET)
 _CHANGING: Final = (Verb.CREATE, Verb.UPDATE, Verb.DELETE)
@@ -127,6 +134,10 @@ _FILLERS: Final = _words(
 _SUFFIXES: Final = _words(
     "tool api endpoint list details detail info information data all items results"
 )
+_PARTS: Final = _words("state status content contents body metadata property summary")
+"""What is told of a thing, beside what it is."""
+_OF_ONE: Final = _words("contents")
+"""Plurals of what one thing has."""
 _DONE: Final = {
     "complete": "completed",
     "completed": "completed",
@@ -155,11 +166,38 @@ def read_tools(tools: Sequence[ToolSpec]) -> Mapping[str, ToolReading]:
     A word that most names begin with is no noun; what one tool calls ``command_task`` and another one
     ``task`` is one noun; and parameters refer to nouns that other tools are about.
     """
-    prefix = _shared_prefix([tool.name for tool in tools])
+    prefix = _shared_prefix(tools)
     keys = frozenset(key_of(tool.name) for tool in tools)
-    drafts = _paired({tool.name: _draft(tool, prefix, keys) for tool in tools})
+    drafts = _named(_paired({tool.name: _draft(tool, prefix, keys) for tool in tools}))
     nouns = _Nouns(drafts.values())
     return {name: _settle(draft, nouns) for name, draft in drafts.items()}
+
+
+def _named(drafts: Mapping[str, ToolReading]) -> Mapping[str, ToolReading]:
+    """Let tools that are a verb alone, such as ``drive_delete(file_id)``, be about what they name.
+
+    Those that name nothing are about what the others of them name, or what most tools are about.
+    """
+    bare = {
+        name: _one_named(draft)
+        for name, draft in drafts.items()
+        if draft.noun is None and draft.verb is not Verb.OTHER
+    }
+    named = Counter(noun for noun in bare.values() if noun)
+    shown = (d.noun for d in drafts.values() if d.noun and d.verb in _SHOWING)
+    others = Counter(noun.rpartition("_")[2] for noun in shown)
+    both = named or Counter({noun: n for noun, n in others.items() if n > 1})
+    usual = max(both, key=lambda noun: both[noun], default=None)
+    return {
+        name: replace(draft, noun=bare[name] or usual) if name in bare else draft
+        for name, draft in drafts.items()
+    }
+
+
+def _one_named(draft: ToolReading) -> str | None:
+    """The noun of the first id that a tool cannot do without."""
+    ids = (key_suffix(p.key)[0] for p in draft.parameters if p.is_required)
+    return next((noun for noun in ids if noun and noun not in _SURROUNDINGS), None)
 
 
 class _Nouns:
@@ -169,6 +207,8 @@ class _Nouns:
         named = [d for d in drafts if d.noun and d.verb is not Verb.OTHER]
         self.all = {d.noun for d in named}
         self.created = {d.noun for d in named if d.verb is Verb.CREATE}
+        changed = {d.noun for d in named if d.verb in _CHANGING and d.word != "open"}
+        self._is_graph = "entity" in changed and "node" not in changed
         self.counted = {d.noun for d in named if _is_counted(d)}
         self._address: dict[str | None, frozenset[str]] = {}
         for draft in named:
@@ -179,6 +219,8 @@ class _Nouns:
 
     def head(self, noun: str | None) -> str | None:
         """``command_task`` is a ``task`` where the server has such ones."""
+        if noun == "node" and self._is_graph:
+            return "entity"
         words = (noun or "").split("_")
         tails = ("_".join(words[at:]) for at in range(1, len(words)))
         return next((tail for tail in tails if tail in self.all and tail not in MASS), noun)
@@ -251,17 +293,30 @@ def _rereading(draft: ToolReading, noun: str) -> ToolReading:
     return replace(draft, verb=verb, noun=noun, is_many=draft.is_many or is_asked)
 
 
-def _shared_prefix(names: Sequence[str]) -> str | None:
+def _shared_prefix(tools: Sequence[ToolSpec]) -> str | None:
     """The first word of most names, where it says whose tools they are.
 
-    It says what they are about where most of them have but a verb beside it, as in ``pages.get``.
+    It says what they are about where most of them have but a verb beside it, as in ``pages.get``, and name
+    nothing else by its id.
     """
-    split = [words_of(name) for name in names]
+    split = [words_of(tool.name) for tool in tools]
     firsts = Counter(words[0] for words in split if len(words) > 1)
     word, number = max(firsts.items(), key=lambda item: item[1], default=("", 0))
-    alone = sum(words[:1] == (word,) and len(words) == 2 and _is_verb(words[1]) for words in split)
-    is_shared = number >= 3 and number > 0.6 * len(names) and alone <= number / 2
+    alone = sum(
+        words[:1] == (word,)
+        and len(words) == 2
+        and _is_verb(words[1])
+        and _names_no_other(tool, word)
+        for words, tool in zip(split, tools, strict=True)
+    )
+    is_shared = number >= 3 and number > 0.6 * len(tools) and alone <= number / 2
     return word if is_shared and word not in _VERBS and word not in _STATES else None
+
+
+def _names_no_other(tool: ToolSpec, noun: str) -> bool:
+    """Say whether the ids that a tool cannot do without may be ids of a noun."""
+    required = [p.key for p in parameters_of(tool, frozenset()) if p.is_required]
+    return all(key_suffix(key)[0] in ("", noun) for key in required)
 
 
 def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolReading:
@@ -270,6 +325,8 @@ def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolRead
     if prefix is not None and len(words) > 1 and words[0] == prefix:
         words = words[1:]
     at = _verb_at(words)
+    if words and words[-1] in _AMBIGUOUS and _has_sisters(words, keys):
+        at = len(words) - 1
     word = "" if at is None else words[at]
     verb = _VERBS.get(word, Verb.OTHER)
     told = _told_verb(words, tool.description)
@@ -278,7 +335,7 @@ def _draft(tool: ToolSpec, prefix: str | None, keys: frozenset[str]) -> ToolRead
         verb, noun_words = told, words
     else:
         noun_words = _noun_after(words[at + 1 :]) or words[:at]
-    noun, is_many = _noun(noun_words)
+    noun, is_many = _noun(noun_words, keys)
     return ToolReading(
         verb=verb,
         word=word,
@@ -307,6 +364,14 @@ def _verb_at(words: Sequence[str]) -> int | None:
     return next((at for at, word in enumerate(words[:last]) if word in _VERBS), None)
 
 
+def _has_sisters(words: Sequence[str], keys: frozenset[str]) -> bool:
+    """``storage_set`` sets a storage where there is ``storage_get``, too."""
+    if len(words) < 2 or _is_verb(words[0]):
+        return False
+    others = _STRONG - {words[-1]}
+    return any("_".join((*words[:-1], verb)) in keys for verb in others)
+
+
 def _is_verb(word: str) -> bool:
     return word in _VERBS or word in _STATES or word in _MAKERS
 
@@ -329,17 +394,26 @@ def _noun_after(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[:end])
 
 
-def _noun(words: Sequence[str]) -> tuple[str | None, bool]:
-    """The noun of some words, and whether they speak of many."""
-    kept = [word for word in words if word not in _FILLERS]
+def _noun(words: Sequence[str], keys: frozenset[str]) -> tuple[str | None, bool]:
+    """The noun of some words, and whether they speak of many.
+
+    ``list_work_items`` is about a ``work_item`` where another tool names one so.
+    """
+    kept: list[str] = [word for word in words if word not in _FILLERS]
     is_many = "all" in words
-    while len(kept) > 1 and kept[-1] in _SUFFIXES:
+    is_item = (
+        bool(kept)
+        and kept[-1] == "items"
+        and any(k.endswith(f"_{'_'.join(kept)[:-1]}") for k in keys)
+    )
+    while len(kept) > 1 and kept[-1] in _SUFFIXES and not is_item:
         is_many |= kept.pop() in ("list", "items", "results")
     for start, _ in _CHINESE:
         if len(kept) == 1 and kept[0].startswith(start):
             kept = [kept[0].removeprefix(start)]
     noun = "_".join(kept)
-    return singular(noun) or None, is_many or is_plural(noun)
+    is_many |= is_plural(noun) and kept[-1] not in _OF_ONE
+    return singular(noun) or None, is_many
 
 
 def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:
@@ -347,6 +421,8 @@ def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:
     if draft.verb is Verb.OTHER and draft.noun is None:
         return replace(draft, references=_references(draft, None, nouns))
     draft = replace(draft, noun=nouns.head(draft.noun))
+    if draft.word == "open" and draft.noun in nouns.all and draft.is_many:
+        draft = replace(draft, verb=Verb.GET)
     part = _of_part(replace(draft, references=_references(draft, None, nouns)))
     if part is not None:
         return part
@@ -358,7 +434,8 @@ def _settle(draft: ToolReading, nouns: _Nouns) -> ToolReading:
 def _settled_verb(draft: ToolReading, nouns: _Nouns) -> Verb:
     verb, noun, own = draft.verb, draft.noun, draft.id_parameter
     has_query = draft.parameter(Role.QUERY) is not None
-    if verb is Verb.GET and draft.is_many and own is None:
+    has_limit = draft.parameter(Role.LIMIT) is not None
+    if verb is Verb.GET and (draft.is_many or has_limit) and own is None:
         return Verb.SEARCH if has_query else Verb.LIST
     if verb is Verb.SEARCH and not has_query and not _takes_words(draft):
         return Verb.LIST if draft.is_many or own is None else Verb.GET
@@ -380,13 +457,18 @@ def _makes(draft: ToolReading, nouns: _Nouns) -> bool:
 
 def _of_part(draft: ToolReading) -> ToolReading | None:
     """``update_task_status(task_id)`` changes a task; None where it is not so."""
-    if draft.verb is not Verb.UPDATE or not draft.noun:
+    if draft.verb is Verb.GET and (draft.noun or "").rpartition("_")[2] not in _PARTS:
+        return None
+    if draft.verb not in (Verb.UPDATE, Verb.GET) or not draft.noun:
         return None
     for name, noun in draft.references.items():
         if draft.noun.startswith(f"{noun}_"):
-            state = _DONE.get(draft.noun.removeprefix(f"{noun}_"))
+            is_set = draft.verb is Verb.UPDATE
+            state = is_set and _DONE.get(draft.noun.removeprefix(f"{noun}_"))
             left = {key: of for key, of in draft.references.items() if key != name}
-            return replace(draft, noun=noun, id_parameter=name, state=state, references=left)
+            return replace(
+                draft, noun=noun, id_parameter=name, state=state or None, references=left
+            )
     return None
 
 
@@ -413,7 +495,11 @@ def _own_id(draft: ToolReading, nouns: _Nouns) -> str | None:
     """The argument that names the entity itself."""
     if draft.verb in (Verb.LIST, Verb.SEARCH):
         return None
-    candidates = [p for p in draft.parameters if p.role is Role.FIELD and "object" not in p.types]
+    candidates = [
+        p
+        for p in draft.parameters
+        if p.role is Role.FIELD and "object" not in p.types and not p.holds_objects
+    ]
     ranked = [
         (rank + (0 if p.is_required else _OPTIONAL), p)
         for p in candidates

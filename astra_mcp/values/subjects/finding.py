@@ -15,9 +15,27 @@ from typing import Any, Final
 
 from astra_mcp.types import JsonValue
 from astra_mcp.values.nouns import singular
+from astra_mcp.values.subjects.plain_words import (
+    AMBIGUOUS,
+    EVERYDAY,
+    HOMONYMS,
+    OF_ANY_TRADE,
+    PLAIN,
+    TOLD_ALONE,
+    WEAK,
+)
 from astra_mcp.values.vocabulary import Numbers
 
-__all__ = ["LISTS", "Found", "Row", "Subject", "find_subject", "is_subject", "telling_words"]
+__all__ = [
+    "LISTS",
+    "Found",
+    "Row",
+    "Subject",
+    "find_subject",
+    "is_subject",
+    "is_weak",
+    "telling_words",
+]
 
 Row = Mapping[str, JsonValue]
 """One real thing: its members by their names in normal form."""
@@ -26,44 +44,16 @@ LISTS: Final = frozenset(
 )
 """Columns whose cells hold several values, joined by commas."""
 _CUTS: Final = frozenset(("by", "for", "of", "in", "from", "with", "to", "on", "at", "and"))
-_WEAK: Final = frozenset(
-    (
-        "status", "state", "info", "information", "metadata", "data", "result", "detail", "list", "item",
-        "entry", "record", "history", "summary", "health", "type", "content", "value", "stat", "statistic",
-        "object", "option", "mode", "limit", "property", "service", "resource", "output", "action", "form",
-        "response", "connection", "overview", "count", "stats", "statistics", "analytics", "metrics", "usage",
-        "api", "name", "search", "price", "example", "analysis", "capability", "parameter", "input", "text",
-    )
-)  # fmt: skip
-"""Nouns that may be about anything: the words beside them say more."""
-_PLAIN: Final = frozenset(("item", "result", "entry", "record", "info", "detail", "object"))
-"""Nouns that name whatever the server is about."""
-_AMBIGUOUS: Final = frozenset(
-    (
-        "structure", "material", "reaction", "cell", "pathway", "moment", "source", "question", "answer",
-        "activity", "context", "key", "space", "plan", "work", "line", "group", "index", "stream", "path",
-        "word", "element", "rule", "node", "attribute", "page", "range", "block", "view", "job", "note",
-        "variable", "class", "method", "function", "risk", "check", "set", "base", "core", "session",
-        "coordinates", "position", "level", "stage", "term", "module", "program", "reading", "star", "season",
-        "release", "version", "label", "tag", "stack", "object", "model", "field",
-    )
-)  # fmt: skip
-"""Words of many trades: they name something only where others speak of it, too."""
-_HOMONYMS: Final = frozenset(
-    (
-        "token", "pair", "exchange", "asset", "security", "statement", "stream", "series", "network", "power",
-        "area", "indicator", "queue", "library", "tree", "feed", "property", "position", "pool", "contract",
-        "bond", "share", "track", "round", "match", "play", "character", "party", "record", "season", "bill",
-        "ranking", "act", "case", "widget", "board", "campaign", "channel", "signal", "term", "account",
-    )
-)  # fmt: skip
-"""Things of one trade whose names mean others elsewhere: another word must speak for them, too."""
+_DOUBTFUL: Final = AMBIGUOUS | HOMONYMS
 _IS_NAMED: Final = 5
 """So much must the words of a noun say for it to name a thing."""
 _IS_HEAD: Final = 10
 _ALIKE: Final = 3
 """A noun that has so many columns of a subject names such things."""
 _IS_CONTEXT: Final = 3
+_OF_DOMAIN: Final = 2
+"""What the domain says: less than is needed where nothing else speaks for a subject."""
+_MOST_ALIKE: Final = 3
 _IS_PLAIN: Final = 5
 """So much must the words beside a noun say where it is one like ``result``."""
 _NO_WORDS: Final = frozenset[str]()
@@ -106,6 +96,10 @@ class Found:
     """The noun names such things; else something that has to do with them, or nothing known."""
     fields: tuple[str, ...]
     """What entities of the noun usually have; empty where that is not known."""
+    support: int = 0
+    """How much else than the noun speaks for the subject."""
+    hints: frozenset[str] = _NO_WORDS
+    """Names that the documents speak of, in lower case: things that have one are told of first."""
 
 
 @lru_cache(512)
@@ -116,8 +110,13 @@ def find_subject(
     domain: str | None = None,
     near: frozenset[str] = _NO_WORDS,
     around: frozenset[str] = _NO_WORDS,
+    members: frozenset[str] = _NO_WORDS,
 ) -> Found | None:
     """Find what a noun is about.
+
+    A word of a noun names a thing where something else speaks of the same trade: the domain, other words, or
+    members that such things have. Alone, an everyday word names a thing of no trade, of which only the
+    members are told that any such thing has.
 
     Args:
         noun: In normal form, such as ``pull_request``; may be empty.
@@ -125,6 +124,7 @@ def find_subject(
         domain: One of :class:`astra_mcp.domains.Domain`.
         near: Words of the tools that are about the noun.
         around: Words of the whole server.
+        members: What the tools about the noun take and are said to give, in normal form.
 
     Returns:
         None where nothing speaks for any.
@@ -132,6 +132,7 @@ def find_subject(
     index = _index(language if language == "zh" else "en")
     own = frozenset(word for each in noun.split("_") for word in (each, singular(each)))
     context = _context(index, domain, near - own, around - own)
+    _add_likeness(index, noun, members, context)
     named = _named(index, noun, context)
     scores = {
         name: (named[name].weight if name in named else 0) + context[name]
@@ -144,11 +145,24 @@ def find_subject(
     subject, match = index.subjects[best], named.get(best)
     if match is not None and match.strength >= _IS_NAMED:
         is_like = len({*match.fields} & {*subject.columns}) >= _ALIKE
-        return Found(subject, match.is_thing or is_like, match.fields)
-    is_plain = not noun or singular(noun.rpartition("_")[2]) in _PLAIN
+        is_vague = not context[best] and singular(noun.rpartition("_")[2]) in EVERYDAY
+        fields = _plain(match) if is_vague else match.fields
+        return Found(subject, match.is_thing or is_like, fields, context[best])
+    is_plain = not noun or singular(noun.rpartition("_")[2]) in PLAIN
     if is_plain and context[best] >= _IS_PLAIN:
-        return Found(subject, True, subject.fields)
-    return Found(subject, False, ()) if scores[best] >= _IS_CONTEXT else None
+        return Found(subject, True, subject.fields, context[best])
+    is_near = context[best] >= _IS_CONTEXT
+    return Found(subject, False, (), context[best]) if is_near else None
+
+
+def _plain(match: "_Match") -> tuple[str, ...]:
+    """The members that such things have whatever trade they are of."""
+    return tuple(name for name in match.fields if name in OF_ANY_TRADE)
+
+
+def is_weak(noun: str) -> bool:
+    """Say whether a noun may be about anything, as ``details`` and ``result`` are."""
+    return singular(noun.rpartition("_")[2]) in WEAK | PLAIN
 
 
 def is_subject(noun: str, language: str | None = None) -> bool:
@@ -183,11 +197,11 @@ def _named(index: "_Index", noun: str, context: Mapping[str, int]) -> dict[str, 
     found: dict[str, _Match] = {}
     for strength, word in _parts(noun):
         entries = index.by_noun.get(word, ())
-        is_alone = strength >= _IS_HEAD and word not in _AMBIGUOUS | _HOMONYMS
+        is_alone = strength >= _IS_HEAD and word in TOLD_ALONE
         for name, fields in entries:
             is_thing = fields is None
-            is_beside = context[name] > 1 or name in found
-            is_said = word not in _HOMONYMS or context[name] > 0
+            is_beside = context[name] > _OF_DOMAIN or name in found
+            is_said = word in EVERYDAY or word not in _DOUBTFUL or context[name] > 0
             is_enough = (strength >= _IS_HEAD and is_said) or is_beside if is_thing else is_alone
             if is_enough or (fields is not None and context[name]):
                 own = index.subjects[name].fields if fields is None else fields
@@ -218,7 +232,7 @@ def _parts(noun: str) -> Iterator[tuple[int, str]]:
     is_head = True
     for word in reversed(head):
         one = singular(word)
-        if one in _WEAK:
+        if one in WEAK:
             yield 2, one
         else:
             yield _IS_HEAD if is_head else 6, one
@@ -231,13 +245,26 @@ def _context(
     index: "_Index", domain: str | None, near: frozenset[str], around: frozenset[str]
 ) -> Counter[str]:
     """How much the words beside a noun say for each subject."""
-    found = Counter(dict.fromkeys(index.by_domain.get(domain or "", ()), 3))
+    found = Counter(dict.fromkeys(index.by_domain.get(domain or "", ()), _OF_DOMAIN))
     for words, most in ((near, 3), (around, 4)):
         seen: Counter[str] = Counter()
         for word in words:
             seen.update(index.by_word.get(word, ()))
         found.update({name: min(number, most) for name, number in seen.items()})
     return found
+
+
+def _add_likeness(
+    index: "_Index", noun: str, members: frozenset[str], context: Counter[str]
+) -> None:
+    """Count the members that speak for a subject, where a word does so, too."""
+    telling = members - OF_ANY_TRADE
+    if not telling:
+        return
+    named = (name for _, word in _parts(noun) for name, _ in index.by_noun.get(word, ()))
+    for name in {*context, *named}:
+        alike = len(telling & index.members[name])
+        context[name] += min(alike, _MOST_ALIKE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +274,8 @@ class _Index:
     """Subjects whose things a noun names, and those that it is related to, with the fields that it has."""
     by_word: Mapping[str, list[str]]
     by_domain: Mapping[str, list[str]]
+    members: Mapping[str, frozenset[str]]
+    """What things of each subject have, and are asked for by."""
 
 
 @cache
@@ -270,7 +299,11 @@ def _index(language: str) -> _Index:
         name: _subject(name, section, sections[section.get("table", name)])
         for name, section in sections.items()
     }
-    return _Index(subjects, by_noun, by_word, by_domain)
+    members = {
+        name: frozenset((*each.fields, *each.columns, *each.known_by))
+        for name, each in subjects.items()
+    }
+    return _Index(subjects, by_noun, by_word, by_domain, members)
 
 
 def _read(language: str) -> dict[str, Mapping[str, Any]]:

@@ -23,6 +23,8 @@ __all__ = ["Portrait", "drawn", "portrait_of"]
 _SHOWN: Final = ("name", "title", "subject", "text", "label", "headline", "description")
 """Columns, in this order, that a thing is called by."""
 _CALLED: Final = frozenset(("name", "title", "label", "headline", "subject", "display_name"))
+_NAMING: Final = _CALLED | {*_SHOWN, "message", "content", "comment"}
+"""Members by which one thing is told from its like."""
 _TELLING: Final = frozenset(("sentence", "paragraph"))
 _QUOTED: Final = frozenset(("stock", "coin"))
 """Subjects whose prices move within a day."""
@@ -50,6 +52,8 @@ _WARMTH: Final[Mapping[str, int]] = {
 }  # fmt: skip
 _SEVERAL: Final = 4
 """So many values, less those that are drawn twice, a member has that is a list."""
+_FEW: Final = 3
+"""So many things make a list."""
 _NEAR: Final = 0.6
 """Degrees, of latitude and longitude together."""
 _IMPERIAL: Final = frozenset(("imperial", "fahrenheit", "f", "us", "°f"))
@@ -69,6 +73,8 @@ class Portrait:
     has_states: bool = True
     """The states of the subject are its own; its categories are those of its things alone."""
     is_imperial: bool = False
+    turn: int | None = None
+    """Its place among its like, so that no two of them are called the same; None where it has none."""
 
     def member(self, key: str) -> Iterator[JsonValue]:
         """What a member is, if the subject says it.
@@ -101,7 +107,7 @@ class Portrait:
         if self.row is not None:
             start = next((n for n, row in enumerate(rows) if row is self.row), 0)
         row = rows[(start + at) % len(rows)] if rows and self.row is not None else None
-        return replace(self, row=row, dice=dice)
+        return replace(self, row=row, dice=dice, turn=at)
 
     def called(self) -> str | None:
         """What people call it."""
@@ -119,7 +125,7 @@ class Portrait:
         return self.dice.at("about").choose(fitting).format_map(words) if fitting else None
 
     def _known(self, key: str) -> Iterator[JsonValue]:
-        if self.row is None or (not self.is_thing and key not in self.subject.columns):
+        if self.row is None or (not self.is_thing and not self._is_own(key)):
             return
         if not self.is_thing and key in (*_SHOWN, "id"):
             return
@@ -133,6 +139,10 @@ class Portrait:
             if called is not None:
                 yield called
 
+    def _is_own(self, key: str) -> bool:
+        """Say whether a column of the things is told of what has to do with them, too."""
+        return self.has_states and key in self.subject.columns
+
     def _suggested(self, key: str) -> Iterator[JsonValue]:
         way = _way(self.subject, key)
         if way.numbers is not None:
@@ -142,6 +152,8 @@ class Portrait:
         elif way.values and key in LISTS:
             place = self.dice.at("member", key)
             yield [*dict.fromkeys(place.at(each).choose(way.values) for each in range(_SEVERAL))]
+        elif way.values and key in _NAMING and self.turn is not None:
+            yield way.values[self.turn % len(way.values)]
         elif way.values:
             yield self.dice.at("member", key).choose(way.values)
         elif way.word:
@@ -237,10 +249,24 @@ def portrait_of(
             rows = _fitting(subject, rows, key, value)
     if rows and {"latitude", "longitude"} <= rows[0].keys():
         rows = _nearest(rows, asked)
+    if rows is subject.rows and found.is_thing:
+        rows = _hinted(subject, found.hints, is_many=turn is not None)
+    has_states = bool(found.fields)
     if not rows:
-        return Portrait(subject, None, dice, found.is_thing, bool(found.fields), is_imperial)
+        return Portrait(subject, None, dice, found.is_thing, has_states, is_imperial, turn)
     at = dice.at("row").below(len(rows)) if turn is None else turn % len(rows)
-    return Portrait(subject, rows[at], dice, found.is_thing, bool(found.fields), is_imperial)
+    return Portrait(subject, rows[at], dice, found.is_thing, has_states, is_imperial, turn)
+
+
+@lru_cache(2048)
+def _hinted(subject: Subject, hints: frozenset[str], *, is_many: bool) -> Sequence[Row]:
+    """The things that the documents speak of; all where they speak of none, or of too few for a list."""
+    found = [row for row in subject.rows if not hints.isdisjoint(_texts_of(row))] if hints else []
+    return found if len(found) >= (_FEW if is_many else 1) else subject.rows
+
+
+def _texts_of(row: Row) -> Iterator[str]:
+    return (value.casefold() for value in row.values() if isinstance(value, str))
 
 
 def _nearest(rows: Sequence[Row], asked: Mapping[str, JsonValue]) -> Sequence[Row] | None:
@@ -270,8 +296,9 @@ def _fitting(
         return rows
     wanted = _spellings(str(value))
     if names_it:
-        found = [row for row in rows if not wanted.isdisjoint(_names_of(row))]
-        return found or None
+        first = re.split(r"[,/|:]", str(value).casefold())[0].strip()  # of a pair
+        named = [row for row in rows if first in _names_of(row)]
+        return named or [row for row in rows if not wanted.isdisjoint(_names_of(row))] or None
     assert column is not None  # noqa: S101 - decided above
     found = [row for row in rows if not wanted.isdisjoint(_spellings(_written(row[column])))]
     if found:

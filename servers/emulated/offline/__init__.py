@@ -5,5 +5,5 @@ call made, changed or took away are so for all tools of the server. Knows docume
 lists of words; knows neither models nor the servers that use it. Only :mod:`astra_mcp.compose` imports it.
 To read in this order: ``emulator``; what is known beforehand (``learning``, ``fields``, ``promises``); what
 exists (``store``, ``finding``, ``selection``, ``result_lists``); what is told of all else (``facts``,
-``series``, ``outcomes``, ``running``); last ``forms``.
+``series``, ``outcomes`` on ``acts``, ``running``, the folder ``payloads``); last ``forms``.
 """

@@ -5,32 +5,37 @@ of one thing agree: its members are decided by what it is called, not by who ask
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
-from astra_mcp.values.nouns import words_of
+from astra_mcp.values.nouns import key_of, words_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.subjects.portraits import Portrait
 from astra_mcp.values.vocabulary import Meaning, meaning_of
 from servers.emulated.offline.fields import Field
 from servers.emulated.offline.finding import Call, not_found
-from servers.emulated.offline.learning import CREATED, Noun
+from servers.emulated.offline.learning import CREATED, UPDATED, Noun
 from servers.emulated.offline.outcomes import asked_of
-from servers.emulated.offline.promises import Promise, said_of
+from servers.emulated.offline.promises import Form, Promise, said_of
 from servers.emulated.offline.selection import EntityRefusedError
 from servers.emulated.offline.series import chained, is_series, moments_of, steadied
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Role
 from servers.emulated.verbs import Verb
 
-__all__ = ["Facts", "gives_many", "state_of", "written_arguments"]
+__all__ = ["Facts", "gives_many", "says_nothing", "state_of", "written_arguments"]
 
 _CANDLE: Final = tuple(
     Field(name=name, key=name, schema={}, root={})
     for name in ("open", "high", "low", "close", "volume")
 )
+_SAYS_NOTHING: Final = (
+    CREATED | UPDATED | {"id", "name", "title", "status", "language", "description"}
+)
+_OF_MEMBERS: Final = (None, Form.RECORD, Form.TEXT, Form.MARKDOWN)
+"""Forms of answers that are made of members."""
 _CLEARING: Final = frozenset(("clear", "purge", "trash"))
 _STATES: Final = ("status", "state", "stage")
 _MANY: Final = frozenset(("news", "headlines", "search", "trending", "list", "hot", "top", "all"))
@@ -68,7 +73,7 @@ class Facts:
         """What a call is told that gets, sets or takes away a fact.
 
         Raises:
-            EntityRefusedError: It was taken away.
+            EntityRefusedError: It was taken away, or nothing says what it is.
             UnmetError: A member cannot be made.
         """
         ways = {Verb.UPDATE: self._set, Verb.DELETE: self._remove}
@@ -79,16 +84,27 @@ class Facts:
         return self._get(call, collection, promise)
 
     def rows(self, call: Call, collection: Collection, promise: Promise) -> list[JsonObject]:
-        """Several things that a call asks for and that have no identity."""
+        """Several things that a call asks for and that have no identity; no two of them the same.
+
+        Raises:
+            EntityRefusedError: Nothing says what they are.
+            UnmetError: A member cannot be made.
+        """
         limit = _limit_of(call)
         place = self._place(call, collection)
         number = place.at("number").between(*_FEW)
         asked = asked_of(call.reading, call.arguments)
         start = place.at("row").below(64)
-        return [
+        found = [
             self._members(call, collection, promise, _Thing(place.at(at), asked, start + at))
             for at in range(min(limit or number, max(number, _FEW[1]), _MAX_ROWS))
         ]
+        rows = [row for at, row in enumerate(found) if row and row not in found[:at]]
+        if not rows:
+            raise EntityRefusedError(
+                f"{_titled(collection.noun.shown)} are not available, try again later"
+            )
+        return rows
 
     def _series(self, call: Call, collection: Collection, promise: Promise) -> JsonObject:
         """One row for each time that is asked for, each near the one before."""
@@ -126,12 +142,28 @@ class Facts:
         entity = collection.entities.get(address)
         thing = _Thing(self._place(call, collection), asked)
         told = self._members(call, collection, promise, thing)
-        called = re.compile(rf"{re.escape(noun.name.replace('_', ' '))} \d+", re.IGNORECASE)
-        if len(told) > 2:  # one thing that is asked for has no number among its like
+        of_kind = re.escape(" ".join(noun.name.split("_")[-2:]))
+        called = re.compile(rf"\w+ {of_kind}", re.IGNORECASE)
+        if len(told) > 2:  # one thing that is asked for needs no name that tells it from its like
             told = {
                 k: v for k, v in told.items() if not (isinstance(v, str) and called.fullmatch(v))
             }
-        return {**asked, **told, **asked, **(entity.given if entity else {})}
+        told |= _asked_members(asked, told, noun)
+        set_before = entity.given if entity else {}
+        if not set_before and self._says_nothing(noun, promise, told, asked):
+            raise EntityRefusedError(f"{_titled(noun.name)} is not available, try again later")
+        return {**asked, **told, **asked, **set_before}
+
+    def _says_nothing(
+        self, noun: Noun, promise: Promise, told: JsonObject, asked: JsonObject
+    ) -> bool:
+        """Say whether an answer is no more than a name and a time, made up for what nobody knows."""
+        is_known = noun.found is not None and bool(noun.found.fields)
+        if not told:
+            return True
+        if is_known or promise.form not in _OF_MEMBERS:
+            return False
+        return says_nothing(map(key_of, told.keys() - asked.keys()))
 
     def _place(self, call: Call, collection: Collection) -> RandomStream:
         """The dice of what is asked for, by what it is called where the subject knows such things."""
@@ -167,6 +199,7 @@ class Facts:
         if entity is None and self._store.is_full:
             raise EntityRefusedError("Quota exceeded: no more entries can be stored")
         entity = entity or self._store.glimpse(collection, {}, address)
+        entity.is_composed = True
         self._store.change(collection, entity, changes)
         return {**asked, **changes, "updated": True}
 
@@ -179,6 +212,20 @@ class Facts:
             entity = collection.entities.get(address)
             self._store.remove(collection, entity or self._store.glimpse(collection, {}, address))
         return {"deleted": True, **asked}
+
+
+def _asked_members(asked: JsonObject, told: JsonObject, noun: Noun) -> JsonObject:
+    """The members that arguments name with the noun before them: ``pull_number`` is the ``number``."""
+    of = frozenset(noun.name.split("_"))
+    members: JsonObject = {}
+    for name, value in asked.items():
+        head, _, last = key_of(name).rpartition("_")
+        if head and of.issuperset(head.split("_")):
+            same = (each for each in told if key_of(each) == last and each not in asked)
+            for each in same:
+                is_number = isinstance(told[each], int) and str(value).isdigit()
+                members[each] = int(str(value)) if is_number else value
+    return members
 
 
 def gives_many(call: Call) -> bool:
@@ -216,6 +263,15 @@ def _address(call: Call, noun: Noun) -> str:
     """What tells facts of one noun apart: the arguments that all tools about them take."""
     named = {p.key: call.arguments[p.name] for p in call.fields() if p.key in noun.address}
     return written_arguments(named)
+
+
+def says_nothing(keys: Iterable[str]) -> bool:
+    """Say whether members, by their names in normal form, are but those that anything has."""
+    return _SAYS_NOTHING.issuperset(keys)
+
+
+def _titled(noun: str) -> str:
+    return noun.replace("_", " ").capitalize()
 
 
 def state_of(noun: Noun) -> str:

@@ -14,6 +14,8 @@ from servers.emulated.parameters import Parameter, Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb
 
 __all__ = [
+    "NESTED",
+    "PAIRED",
     "Field",
     "attribute_of",
     "inner_fields",
@@ -32,6 +34,14 @@ _BODIES: Final = frozenset(
         "details", "record", "records",
     )
 )  # fmt: skip
+_UNTOLD: Final = _BODIES - {"body", "details", "input", "inputs", "values", "item", "items"}
+"""A text under one of these names is JSON of which nothing is said."""
+PAIRED: Final = frozenset(
+    ("field_name", "field", "column", "column_name", "property", "property_name")
+)
+"""Name the member of which a ``value`` beside them says what it is to be."""
+NESTED: Final = frozenset(("fields", "properties", "attributes"))
+"""What callers name themselves stands under these names in answers, too."""
 _LEAST: Final = re.compile(r"^(?:min|minimum)_(\w+)$|^(\w+)_(?:min|gte|gt|from|after|since)$")
 _MOST: Final = re.compile(r"^(?:max|maximum)_(\w+)$|^(\w+)_(?:max|lte|lt|to|before|until)$")
 _EDGES: Final = frozenset(
@@ -75,6 +85,8 @@ def input_fields(tool: ToolSpec, reading: ToolReading, noun: str) -> Iterator[Fi
             continue
         if is_filter and not _is_member(parameter):
             continue
+        if parameter.key in _UNTOLD and "string" in parameter.types and len(parameter.types) == 1:
+            continue
         inner = None if is_filter else inner_fields(parameter, noun, tool.input_schema)
         if inner is not None:
             for name, schema in inner.items():
@@ -114,7 +126,10 @@ def inner_fields(parameter: Parameter, noun: str, root: Schema) -> Mapping[str, 
     members: Any = schema.get("properties")
     if isinstance(members, dict):
         return cast("dict[str, Any]", members)
-    return {} if "object" in parameter.types else None
+    if parameter.key in NESTED:
+        return None
+    is_object = "object" in parameter.types or schema.get("type") == "object"
+    return {} if is_object else None
 
 
 def output_fields(tool: ToolSpec, noun: str) -> Iterator[Field]:

@@ -2,17 +2,38 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
 from astra_mcp.values.nouns import key_of
-from servers.emulated.offline.fields import attribute_of, is_documented
+from servers.emulated.offline.fields import NESTED, attribute_of, is_documented
 from servers.emulated.offline.selection import EntityRefusedError, as_list
 from servers.emulated.offline.store import Collection, Entity, Store
 from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading
 
-__all__ = ["Call", "check_references", "member_of", "named_entities", "not_found"]
+__all__ = [
+    "Call",
+    "check_references",
+    "described",
+    "member_of",
+    "named_entities",
+    "not_found",
+]
+
+
+_CALLED: Final = (
+    "name",
+    "title",
+    "number",
+    "key",
+    "slug",
+    "identifier",
+    "code",
+    "username",
+    "email",
+)
+"""What people call a thing by where its id is not at hand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +61,16 @@ class Call:
         """The argument that names the entity is a list."""
         return self.own is not None and isinstance(self.arguments[self.own.name], list)
 
+    @property
+    def placed(self) -> list[str]:
+        """The arguments given that name entities of other nouns."""
+        return [n for n in self.reading.references if self.arguments.get(n) is not None]
+
+    @property
+    def named(self) -> list[JsonValue]:
+        """The values of the argument that names the entity, or several."""
+        return [] if self.own is None else as_list(self.arguments[self.own.name])
+
 
 def not_found(noun: str, value: JsonValue) -> EntityRefusedError:
     """What a real API says of an entity that there is not."""
@@ -53,7 +84,7 @@ def check_references(store: Store, call: Call) -> list[Entity]:
         RefusedError: One of them does not exist.
     """
     return [
-        _find(store, store.collection(noun), call.tool, parameter, value)
+        _find(store, store.home(store.collection(noun), value), call.tool, parameter, value)
         for parameter in call.fields()
         if (noun := call.reading.references.get(parameter.name)) is not None
         for value in as_list(call.arguments[parameter.name])
@@ -82,6 +113,28 @@ def named_entities(store: Store, collection: Collection, call: Call) -> list[Ent
     return [_adopted(store, collection, given, None)]
 
 
+def described(store: Store, collection: Collection, members: JsonObject) -> Entity:
+    """The entity that an object describes: by its identity, else by all its members.
+
+    Raises:
+        RefusedError: It does not exist.
+    """
+    noun = collection.noun
+    named = collection.entities.get(str(members.get(noun.identity.name)))
+    if named is not None:
+        return named
+    for entity in collection.newest_first():
+        shown = store.shown(collection, entity)
+        if all(name in shown and _same(shown[name], value) for name, value in members.items()):
+            return entity
+    said = ", ".join(f"{name} {value}" for name, value in members.items() if _is_short(value))
+    raise not_found(noun.name, said)
+
+
+def _is_short(value: JsonValue) -> bool:
+    return isinstance(value, str | int | float)
+
+
 def _find(
     store: Store, collection: Collection, tool: ToolSpec, parameter: Parameter, value: JsonValue
 ) -> Entity:
@@ -99,6 +152,9 @@ def _find(
         return collection.entities[str(value)]
     if is_identity and str(value) in collection.gone:
         raise not_found(noun.name, value)
+    known = _by_other_name(store, collection, parameter, value) if is_identity else None
+    if known is not None:
+        return known
     if not is_identity:
         for entity in (*collection.newest_first(), *collection.gone.values()):
             if any(_same(m, value) for m in member_of(store, collection, entity, attribute)):
@@ -110,6 +166,26 @@ def _find(
     if is_identity:
         return _adopted(store, collection, {}, value)
     return _adopted(store, collection, {noun.name_of(attribute, attribute): value}, None)
+
+
+def _by_other_name(
+    store: Store, collection: Collection, parameter: Parameter, value: JsonValue
+) -> Entity | None:
+    """The one entity that has a value where people call it by: ``tag`` may be the tag or its name."""
+    noun = collection.noun
+    keys = {
+        key for key in (parameter.key, *_CALLED, key_of(noun.display)) if key != noun.identity.key
+    }
+    found = [
+        entity
+        for entity in collection.newest_first()
+        if any(
+            _same(member, value)
+            for key in keys
+            for member in member_of(store, collection, entity, key)
+        )
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _adopted(
@@ -127,6 +203,7 @@ def member_of(
 ) -> Iterator[JsonValue]:
     """The member of an entity that has a name in normal form, if there is one."""
     noun = collection.noun
+    key = noun.key_of(key)
     if key == noun.identity.key:
         yield entity.identity
         return
@@ -134,7 +211,11 @@ def member_of(
         if each.key == key:
             yield from store.member(collection, entity, each)
             return
-    yield from (value for name, value in entity.given.items() if key_of(name) == key)
+    for name, value in entity.given.items():
+        if key_of(name) == key:
+            yield value
+        elif isinstance(value, dict) and key_of(name) in NESTED:
+            yield from (inner for member, inner in value.items() if key_of(member) == key)
 
 
 def _same(first: JsonValue, second: JsonValue) -> bool:

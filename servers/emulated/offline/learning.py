@@ -5,19 +5,27 @@ schemas show; where there are few, the ones that such things usually have.
 """
 
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
-from astra_mcp.types import JsonValue, ToolSpec
+from astra_mcp.types import JsonValue, ToolSpec, canonical_json
 from astra_mcp.values.nouns import is_plural, key_of, plural, singular, words_of
 from astra_mcp.values.schema_values import ValueMaker
-from astra_mcp.values.subjects.finding import Found, find_subject, is_subject, telling_words
+from astra_mcp.values.subjects.finding import (
+    Found,
+    find_subject,
+    is_subject,
+    is_weak,
+    telling_words,
+)
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_fields
+from servers.emulated.arguments import documented
 from servers.emulated.emulator import EmulatedDocument
 from servers.emulated.offline.fields import (
+    PAIRED,
     Field,
     attribute_of,
     input_fields,
@@ -28,7 +36,16 @@ from servers.emulated.offline.promises import Promise, read_promise, said_of
 from servers.emulated.parameters import Role, key_suffix
 from servers.emulated.verbs import ToolReading, Verb, read_tools
 
-__all__ = ["CREATED", "OF_NEW", "UPDATED", "Learned", "Noun", "spoken_in", "words_in_text"]
+__all__ = [
+    "CREATED",
+    "OF_NEW",
+    "UPDATED",
+    "Learned",
+    "Noun",
+    "lists_too",
+    "spoken_in",
+    "words_in_text",
+]
 
 CREATED: Final = frozenset(
     ("created_at", "created", "created_time", "create_time", "creation_date", "date_created")
@@ -38,12 +55,25 @@ UPDATED: Final = frozenset(
 )
 _OPAQUE: Final = frozenset(("id", "key", "hash"))
 """Attributes that nobody can know who was not told."""
+_PROPER: Final = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'-]+)?|[A-Z][\w'-]+")
+"""Names as texts write them."""
 _NAMED: Final = re.compile(r"[a-z]{3,}([-_ ][a-z]{2,})+|[A-Za-z]+[/:][\w./:-]{3,}", re.IGNORECASE)
 """Such as ``solar-power`` or ``facebook/react``: nothing that a server draws."""
 _DISPLAYS: Final = (
     "name", "title", "subject", "display_name", "full_name", "label", "headline", "summary", "text",
     "content", "description", "message", "body", "question", "command", "username",
 )  # fmt: skip
+_ALSO_DISPLAYS: Final = (
+    "city",
+    "symbol",
+    "word",
+    "event",
+    "domain",
+    "address",
+    "path",
+    "url",
+    "email",
+)
 _FILED_UNDER: Final = frozenset(("key", "name", "title", "slug", "label", "topic"))
 _FILING: Final = frozenset(("save", "store", "put", "remember"))
 _FEW: Final = 3
@@ -51,7 +81,17 @@ _READ: Final = 1500
 _READ_OF_TOOL: Final = 300
 _READ_FOR_NOUN: Final = 70
 """So much of a description is read for what a server, or a noun, is about."""
+_STATES: Final = ("status", "state")
+"""Two words for one member."""
 _MAX_FIELDS: Final = 16
+_SUPPORTED: Final = 2
+"""So much must speak for a subject that only a description names."""
+_WEB: Final = "web_search"
+"""The domain of servers that search pages, whatever the noun."""
+_SURELY: Final = 3
+"""More must speak for the subject of things that are asked for as its own are, under another noun."""
+_MAX_VARIANTS: Final = 64
+"""Of so many calls with arguments of their own it is remembered how a tool is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +148,15 @@ class Noun:
         """The name under which entities show a member; the caller's own where they do not know it."""
         if key == self.identity.key:
             return self.identity.name
+        key = self.key_of(key)
         return next((each.name for each in self.fields if each.key == key), otherwise)
+
+    def key_of(self, key: str) -> str:
+        """The key that a member has with this noun: what one tool calls ``status`` others call ``state``."""
+        keys = {each.key for each in self.fields}
+        if key in keys or key not in _STATES:
+            return key
+        return next((each for each in _STATES if each in keys), key)
 
 
 class Learned:
@@ -116,7 +164,9 @@ class Learned:
 
     def __init__(self, document: EmulatedDocument) -> None:
         """Read nothing yet."""
-        self.document = document
+        tools = tuple(documented(tool) for tool in document.tools)
+        self.document = replace(document, tools=tools)
+        self._variants: OrderedDict[tuple[str, bytes], ToolReading] = OrderedDict()
         self._nouns: dict[str, Noun] = {}
         self._outputs: dict[str, ValueMaker] = {}
         self._promises: dict[str, Promise] = {}
@@ -143,6 +193,20 @@ class Learned:
     def readings(self) -> Mapping[str, ToolReading]:
         """What each tool is taken for, by its name."""
         return read_tools(self.document.tools)
+
+    def reading(self, tool: ToolSpec) -> ToolReading:
+        """What a tool is taken for whose schema may have more arguments than its document has."""
+        if tool is self.tools[tool.name]:
+            return self.readings[tool.name]
+        key = (tool.name, canonical_json(tool.input_schema))
+        found = self._variants.get(key)
+        if found is None:
+            tools = [tool if each.name == tool.name else each for each in self.document.tools]
+            found = self._variants[key] = read_tools(tools)[tool.name]
+        self._variants.move_to_end(key)
+        if len(self._variants) > _MAX_VARIANTS:
+            self._variants.popitem(last=False)
+        return found
 
     @cached_property
     def tools(self) -> Mapping[str, ToolSpec]:
@@ -190,6 +254,8 @@ class Learned:
         )
         near = telling_words(near, self.language)
         found = self._found(name, near, about)
+        if found is not None:
+            found = replace(found, hints=self._hints(name, about))
         verbs = {reading.verb for _, reading in about}
         identity = self._identity(name, about)
         fields = self._fields(name, identity, about, found)
@@ -200,7 +266,7 @@ class Learned:
             shown=self.named(plural(name)) if is_many else "results",
             identity=identity,
             fields=fields,
-            display=_display([identity, *fields]),
+            display=_called_by(name, [identity, *fields]) or identity.name,
             is_given_out=any(_gives_out(r, name) for r in readings),
             is_kept=not verbs.isdisjoint((Verb.CREATE, Verb.DELETE)),
             address=_address(readings),
@@ -219,6 +285,13 @@ class Learned:
         return next((tail for tail in tails if tail in self._given_out and tail != noun), None)
 
     @cached_property
+    def made(self) -> tuple[str, ...]:
+        """The nouns whose entities callers make, in the order of the tools."""
+        readings = self.readings.values()
+        nouns = (reading.noun for reading in readings if reading.verb is Verb.CREATE)
+        return tuple(dict.fromkeys(noun for noun in nouns if noun is not None))
+
+    @cached_property
     def _given_out(self) -> frozenset[str]:
         return frozenset(
             reading.noun
@@ -231,29 +304,51 @@ class Learned:
     ) -> Found | None:
         """The subject of a noun; where the noun says little, that of what its tools say that they give."""
         language, domain = self.language, self.document.domain
+        members = frozenset(key for tool, reading in about for key in self._keys(tool, reading))
 
         def find(noun: str) -> Found | None:
             return find_subject(
-                noun, language=language, domain=domain, near=near, around=self.around
+                noun,
+                language=language,
+                domain=domain,
+                near=near,
+                around=self.around,
+                members=members,
             )
 
         found = find(name)
         if found is not None and found.fields:
             return found
-        for tool, _ in about[:_FEW]:
+        is_search = any(reading.verb is Verb.SEARCH for _, reading in about)
+        is_open = name == "item" or is_weak(name) or is_search
+        for tool, _ in about[:_FEW] if is_open else ():
             told = words_of(said_of(tool)[:_READ_FOR_NOUN])[1:]
             known = [each for each in told if is_subject(singular(each), language)]
             for word in sorted(known, key=lambda each: not is_plural(each)):
                 better = find(singular(word))
-                if better is not None and better.is_thing:
+                if better is not None and better.is_thing and better.support >= _SUPPORTED:
                     return better
-        if any(reading.verb is Verb.SEARCH for _, reading in about):
+        if is_search and (name == "item" or is_weak(name) or domain == _WEB):
             return find_subject("web_page", language=language)
         one = (r for _, r in about if r.verb not in (Verb.LIST, Verb.SEARCH) and not r.is_many)
         keys = {p.key for reading in one for p in reading.parameters}
-        if found is not None and not keys.isdisjoint(found.subject.known_by):
+        is_sure = found is not None and (is_open or found.support > _SURELY)
+        if is_sure and found is not None and not keys.isdisjoint(found.subject.known_by):
             return replace(found, is_thing=True, fields=found.subject.fields)
         return found
+
+    def _hints(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> frozenset[str]:
+        """Names that the tools of a noun speak of, such as ``Bitcoin`` or ``Portugal``."""
+        words = {word for tool, _ in about for word in words_of(tool.name)} | {*noun.split("_")}
+        said = " . ".join(
+            (self.document.title, *(said_of(tool)[:_READ_OF_TOOL] for tool, _ in about))
+        )
+        return frozenset((*words, *(each.casefold() for each in _PROPER.findall(said))))
+
+    def _keys(self, tool: ToolSpec, reading: ToolReading) -> Iterator[str]:
+        """The names of what a tool takes and is said to give, in normal form."""
+        yield from (p.key for p in reading.parameters)
+        yield from (member.key for member in self.promise(tool).members)
 
     def _identity(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Field:
         """The field that the tools name entities by; ``id`` where they do not agree on another one."""
@@ -291,20 +386,26 @@ class Learned:
         fields = list(told.values())
         taken = {*taken, *told}
         taken |= {"name", "title"} if taken & {"name", "title"} else set()
-        if sum(each.reference is None for each in fields) < _FEW:
+        places = _places(about)
+        if sum(each.reference is None and each.key not in places for each in fields) < _FEW:
             usual = [key for key in self._usual(noun, found) if key not in taken]
             fields = [*(_plain(self.named(key), key) for key in usual), *fields]
         known = {each.key for each in fields} | {identity.key}
+        known |= {*_STATES} if not known.isdisjoint(_STATES) else set()
         taken_in = (each for each in self._taken(noun, about) if each.key not in known)
         fields += [*{each.key: each for each in taken_in}.values()][: _MAX_FIELDS - len(fields)]
-        is_called = {identity.key, *(each.key for each in fields)} & {*_DISPLAYS}
-        if not is_called and (found is None or not found.fields):
+        is_listed = any(_gives_out(r, noun) for _, r in about)
+        is_open = not is_weak(noun) and (is_listed or not self._known(found))
+        if is_open and _called_by(noun, [identity, *fields]) is None:
             fields.insert(0, _plain("name", "name"))
         is_kept = any(r.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE) for _, r in about)
         is_dated = is_kept or (found is not None and found.is_thing)
         if is_dated and CREATED.isdisjoint(each.key for each in fields) and _is_dated(found):
             fields.append(_plain(self.named("created_at"), "created_at"))
         return tuple(fields)
+
+    def _known(self, found: Found | None) -> bool:
+        return found is not None and bool(found.fields)
 
     def _usual(self, noun: str, found: Found | None) -> Sequence[str]:
         """What such things usually have."""
@@ -320,7 +421,7 @@ class Learned:
                 yield Field(name=member.name, key=member.key, schema=member.schema, root={})
         for verb in (Verb.CREATE, Verb.UPDATE):
             for tool, reading in about:
-                if reading.verb is verb:
+                if reading.verb is verb and reading.state is None:
                     yield from (f for f in input_fields(tool, reading, noun) if _is_said(f, tool))
 
     def _taken(self, noun: str, about: Sequence[tuple[ToolSpec, ToolReading]]) -> Iterator[Field]:
@@ -328,9 +429,23 @@ class Learned:
         for verb in (Verb.LIST, Verb.SEARCH):
             for tool, reading in about:
                 if reading.verb is verb:
+                    is_paired = any(p.key in PAIRED for p in reading.parameters)
                     for field in input_fields(tool, reading, noun):
-                        if _is_said(field, tool) and not field.key.startswith(_WAYS):
+                        is_way = field.key.startswith(_WAYS) or field.key in PAIRED
+                        is_way |= is_paired and field.key == "value"
+                        if _is_said(field, tool) and not is_way:
                             yield field
+
+
+def _places(about: Sequence[tuple[ToolSpec, ToolReading]]) -> frozenset[str]:
+    """What a list cannot do without says where its entities are, not what they are like."""
+    return frozenset(
+        p.key
+        for _, reading in about
+        if reading.verb in (Verb.LIST, Verb.SEARCH)
+        for p in reading.parameters
+        if p.is_required and p.role is Role.FIELD
+    )
 
 
 def _is_said(field: Field, tool: ToolSpec) -> bool:
@@ -388,10 +503,17 @@ def words_in_text(text: str) -> frozenset[str]:
 
 def _gives_out(reading: ToolReading, noun: str) -> bool:
     """Say whether a tool lets a caller come to know entities of a noun who knows none yet."""
-    if reading.verb not in (Verb.LIST, Verb.SEARCH, Verb.CREATE):
+    if reading.verb not in (Verb.LIST, Verb.SEARCH, Verb.CREATE) and not lists_too(reading):
         return False
     named = {name for name, of in reading.references.items() if of == noun}
     return not any(p.is_required and p.name in named for p in reading.parameters)
+
+
+def lists_too(reading: ToolReading) -> bool:
+    """Say whether a tool gives many where the argument that says which ones may be left out."""
+    own = next((p for p in reading.parameters if p.name == reading.id_parameter), None)
+    is_many = reading.is_many or reading.parameter(Role.LIMIT) is not None
+    return reading.verb is Verb.GET and is_many and own is not None and not own.is_required
 
 
 def _files(reading: ToolReading) -> bool:
@@ -412,9 +534,13 @@ def _address(readings: Sequence[ToolReading]) -> frozenset[str]:
     return first.intersection(*taken)
 
 
-def _display(fields: list[Field]) -> str:
+def _called_by(noun: str, fields: list[Field]) -> str | None:
+    """The name of the field that people call an entity by, such as ``title``, or ``city`` of a location."""
     names = {field.key: field.name for field in reversed(fields)}
-    return next((names[key] for key in _DISPLAYS if key in names), fields[0].name)
+    ends = {field.key.rpartition("_")[2]: field.name for field in reversed(fields)}
+    known = (kinds[key] for kinds in (names, ends) for key in _DISPLAYS if key in kinds)
+    own = (names[key] for key in (noun.rpartition("_")[2], *_ALSO_DISPLAYS) if key in names)
+    return next(known, None) or next(own, None)
 
 
 _HAN = re.compile("[\u4e00-\u9fff]")

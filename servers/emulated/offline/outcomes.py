@@ -8,18 +8,19 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.making import Making, ValueContext
 from astra_mcp.values.nouns import is_plural, words_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.wording import Wording
+from servers.emulated.offline.acts import receipt, sentence
 from servers.emulated.offline.finding import Call
 from servers.emulated.offline.promises import Form, Promise, said_of
 from servers.emulated.offline.selection import EntityRefusedError
-from servers.emulated.parameters import Role
+from servers.emulated.parameters import Role, role_of
 from servers.emulated.verbs import ToolReading
 
-__all__ = ["asked_of", "is_act", "outcome", "refuse_unknowable"]
+__all__ = ["asked_of", "is_act", "outcome", "refuse_unknowable", "refuse_unworked", "unavailable"]
 
 _MAX_ECHOED: Final = 200
 _MAX_SUMMARY: Final = 2
@@ -55,7 +56,11 @@ _KINDS: Final[Mapping[str, str]] = {
         " evolve clean build commit upgrade uninstall insert append write convert replace sort enter keypress"
         " handle optimize train generate protect unprotect submit confirm accept dismiss encrypt decrypt bulk"
         " skip next previous feed ping toggle load reload unload print zoom back complete finish reopen"
-        " unarchive activate deactivate suspend resolve unpublish",
+        " unarchive activate deactivate suspend resolve unpublish comment previous prev forward rename retry reload"
+        " withdraw deposit stake unstake redeem delegate pay airdrop bridge wrap unwrap rotate rollback snooze"
+        " mute unmute pin unpin book reserve assign unassign draw wipe emit dial answer hangup move rate vote"
+        " upvote downvote react retweet favorite unfavorite star unstar watch unwatch invite train unload bridge"
+        " gen scale drain cordon uncordon patch promote demote transfer grant revoke set",
     }.items()
     for word in words.split()
 }
@@ -123,58 +128,6 @@ _MADE: Final = frozenset(
 )
 _READ: Final = 200
 _PROMPTS: Final = frozenset(("prompt", "question", "message", "messages", "user_prompt"))
-_IRREGULAR: Final = dict(
-    pair.split(":")
-    for pair in [
-        "send:sent",
-        "set:set",
-        "run:ran",
-        "take:took",
-        "write:wrote",
-        "put:put",
-        "go:went",
-        "make:made",
-        "build:built",
-        "buy:bought",
-        "sell:sold",
-        "begin:began",
-        "read:read",
-        "find:found",
-        "get:got",
-        "leave:left",
-        "shut:shut",
-        "do:did",
-        "undo:undid",
-        "redo:redid",
-        "ban:banned",
-        "stop:stopped",
-        "drag:dragged",
-        "tap:tapped",
-        "swap:swapped",
-        "submit:submitted",
-        "reset:reset",
-        "bid:bid",
-        "init:initialized",
-        "transfer:transferred",
-        "plan:planned",
-        "rebuild:rebuilt",
-        "cancel:cancelled",
-        "feed:fed",
-        "commit:committed",
-        "zip:zipped",
-        "bulk:processed",
-    ]
-) | {
-    "goto": "went to",
-    "login": "logged in",
-    "logout": "logged out",
-    "backup": "backed up",
-    "setup": "set up",
-}
-_TARGETS: Final = (
-    "url", "selector", "path", "file_path", "filename", "name", "title", "to", "recipient", "target", "key",
-    "text", "symbol", "id", "command", "query", "app", "element", "device", "room", "value",
-)  # fmt: skip
 _PATHS: Final = (
     "output_path",
     "path",
@@ -186,9 +139,17 @@ _PATHS: Final = (
 )
 
 
+_ASKED: Final = (Role.FIELD, Role.QUERY)
+
+
 def asked_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonObject:
     """The arguments that say what was asked for."""
-    fields = {p.name for p in reading.parameters if p.role in (Role.FIELD, Role.QUERY)}
+    roles = {p.name: p.role for p in reading.parameters}
+    fields = {
+        name
+        for name, value in arguments.items()
+        if (roles.get(name) or role_of(name)) in _ASKED or _is_ticker(name, value)
+    }
     return {
         name: value
         for name, value in arguments.items()
@@ -197,6 +158,19 @@ def asked_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> JsonOb
         and value != ""
         and len(str(value)) <= _MAX_ECHOED
     }
+
+
+_SAYING: Final = frozenset(
+    ("returns", "return", "gets", "get", "retrieves", "retrieve", "fetches", "fetch", "shows", "show", "displays",
+     "provides", "lists", "calculates", "computes", "answers",
+     "answer", "searches", "queries")
+)  # fmt: skip
+"""A description that begins so is of a tool that tells something, whatever its name begins with."""
+
+
+def _is_ticker(name: str, value: JsonValue) -> bool:
+    """Say whether a token is the sign of a coin, and no secret."""
+    return name.lower() == "token" and re.fullmatch(r"[A-Z][A-Z0-9.]{1,9}", str(value)) is not None
 
 
 def is_act(call: Call, promise: Promise) -> bool:
@@ -208,6 +182,8 @@ def is_act(call: Call, promise: Promise) -> bool:
     if _tells(call, promise, words, verb):
         return False
     told = words_of(said_of(call.tool)[:30])[:1]
+    if told and told[0] in _SAYING and told[0] != verb:
+        return False
     is_told = bool(told) and told[0].rstrip("s") in _KINDS and not call.reading.word
     return verb in _KINDS or is_told
 
@@ -251,12 +227,64 @@ def refuse_unknowable(call: Call) -> str | None:
     keys = {p.key for p in call.fields()} | {
         p.key for p in call.reading.parameters if p.role is Role.QUERY and p.name in call.arguments
     }
+    keys |= {name.lower() for name in call.arguments}
     is_model = not _MODELS.isdisjoint(
         words_of(said_of(call.tool)[:_READ])
     ) or not _ASKING.isdisjoint((*words, *words_of(said_of(call.tool)[:20])[:1]))
+    if _writes(call, words):
+        raise EntityRefusedError("Text generation is not available, try again later")
     if is_model and _MADE.isdisjoint(words) and not keys.isdisjoint(_PROMPTS):
         raise EntityRefusedError("The language model is not available, try again later")
     return None
+
+
+_WRITERS: Final = frozenset(
+    ("generate", "write", "compose", "draft", "improve", "brainstorm", "rephrase", "narrate")
+)
+_WRITTEN: Final = frozenset(
+    ("content", "text", "story", "reply", "response", "summary", "article", "essay", "poem", "report", "context", "code", "work",
+     "description", "title", "titles", "ideas", "copy", "blog", "post", "script", "lyrics", "answer", "questions", "completion",
+     "caption", "bio", "letter", "tests", "test", "docs", "documentation", "names", "prompt")
+)  # fmt: skip
+
+
+def _writes(call: Call, words: tuple[str, ...]) -> bool:
+    """Say whether a tool is to write a text of its own, and nothing holds that text."""
+    if not words or words[0] not in _WRITERS or not _MEDIA.keys().isdisjoint(words):
+        return False
+    holds = {"content", "file_path", "path", "filename", "data"}
+    keys = {name.lower() for name in call.arguments}
+    return not _WRITTEN.isdisjoint(words[1:] or ("text",)) and (
+        words[0] != "write" or keys.isdisjoint(holds)
+    )
+
+
+_WORKING_OUT: Final = frozenset(
+    ("calculate", "calculator", "compute", "simulate", "solve", "estimate", "measure", "count", "compare", "compara",
+     "comparison", "get", "return", "extract", "convert", "analyze", "analyse", "find", "check", "detect", "determine",
+     "predict", "fetch", "retrieve", "scan", "evaluate", "query", "explain", "show", "read", "score", "provide", "search",
+     "look", "roots", "identify", "classify", "forecast", "recommend", "suggest", "parse", "inspect", "review", "summarize",
+     "describe", "list", "view", "display")
+)  # fmt: skip
+"""Verbs of tools that are called for what they tell."""
+
+
+def unavailable(call: Call) -> EntityRefusedError:
+    """What a service says that cannot give what it is for."""
+    what = " ".join(words_of(call.tool.name)).capitalize() or "This service"
+    return EntityRefusedError(f"{what} is not available, try again later")
+
+
+def refuse_unworked(call: Call) -> None:
+    """Refuse what has to be worked out, where neither the documents nor a subject say what comes of it.
+
+    Raises:
+        EntityRefusedError: It would have to be invented.
+    """
+    told = (word.rstrip("s") for word in words_of(said_of(call.tool)[:80])[:3])
+    is_empty = not any(value for value in call.arguments.values())
+    if is_empty or not _WORKING_OUT.isdisjoint((*words_of(call.tool.name), *told)):
+        raise unavailable(call)
 
 
 def _summary(call: Call) -> str:
@@ -269,12 +297,22 @@ def _summary(call: Call) -> str:
     raise EntityRefusedError("The content is not available, try again later")
 
 
-def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
-    """What a tool says that did something."""
+def outcome(
+    call: Call, wording: Wording, rng: RandomStream, *, title: str = "", now: int = 0
+) -> JsonObject:
+    """What a tool says that did something.
+
+    Args:
+        call: To the tool.
+        wording: Says the language.
+        rng: Decide what is made up.
+        title: What the server is called.
+        now: Seconds since 1970.
+    """
     words = words_of(call.tool.name)
     verb = _verb_of(call)
     kind = _KINDS.get(verb) or next((_KINDS[w] for w in words if w in _KINDS), "act")
-    record = asked_of(call.reading, call.arguments)
+    record = asked_of(call.reading, call.arguments) | _lists_of(call)
     making = Making({}, wording)
 
     def made(key: str) -> JsonValue:
@@ -291,11 +329,71 @@ def outcome(call: Call, wording: Wording, rng: RandomStream) -> JsonObject:
         return {**record, name: name not in _UNWELCOME, "status": "ok"}
     if kind == "file":
         return {**record, **_file(call, made), "status": "completed"}
-    if kind == "sent":
-        return {**record, "id": made("message_id"), "status": "sent", "sent_at": made("sent_at")}
-    state: JsonObject = {"status": call.reading.state} if call.reading.state else {}
+    if kind == "sent" and verb not in _TAKING_BACK and not _is_paid(call, words):
+        return {**record, **_sent(call, verb, made)}
+    done = receipt(call, verb, title=title, rng=rng, now=now)
     name = "detail" if "message" in record else "message"
-    return {**record, "success": True, **state, name: _told(call, verb, wording)}
+    return {**record, "success": True, **done, name: sentence(call, verb, wording, title)}
+
+
+_TAKING_BACK: Final = frozenset(("delete", "remove", "revoke", "cancel", "unsend"))
+_SENT: Final = {"invite": "pending", "share": "shared", "reply": "posted", "post": "posted", "submit": "submitted",
+                "publish": "published", "notify": "sent", "broadcast": "sent", "forward": "forwarded"}  # fmt: skip
+_KNOWN_BY: Final = {
+    "invite": "invitation",
+    "share": "share",
+    "submit": "submission",
+    "notify": "notification",
+}
+_PAID: Final = frozenset(("amount", "token", "token_address", "wallet", "lamports"))
+
+
+def _is_paid(call: Call, words: tuple[str, ...]) -> bool:
+    """Say whether money is sent, and not a message."""
+    given = {p.key for p in call.fields()} | {name.lower() for name in call.arguments}
+    return not given.isdisjoint(_PAID) and "message" not in words
+
+
+def _sent(call: Call, verb: str, made: Callable[[str], JsonValue]) -> JsonObject:
+    """What was sent is known by: the id of its kind, its state, and when."""
+    words = words_of(call.tool.name)
+    status = next((_SENT[word] for word in (verb, *words) if word in _SENT), "sent")
+    kind = _KNOWN_BY.get(verb) or next((w for w in reversed(words) if w in _LETTERS), None)
+    kind = kind or words[-1]
+    return {
+        "id": made(f"{kind}_id"),
+        "status": status,
+        f"{status}_at" if status.endswith(("ed", "sent")) else "sent_at": made("sent_at"),
+    }
+
+
+_LETTERS: Final = frozenset(
+    (
+        "message",
+        "email",
+        "sms",
+        "reply",
+        "comment",
+        "post",
+        "tweet",
+        "notification",
+        "invitation",
+        "invite",
+        "dm",
+        "file",
+    )
+)
+
+
+def _lists_of(call: Call) -> JsonObject:
+    """The short lists and objects among the arguments."""
+    return {
+        name: value
+        for name, value in call.arguments.items()
+        if isinstance(value, dict | list)
+        and role_of(name) in _ASKED
+        and 0 < len(canonical_json(value)) <= _MAX_ECHOED
+    }
 
 
 _MEDIA: Final[Mapping[str, str]] = {
@@ -373,32 +471,3 @@ _FORMATS: Final = frozenset(("format", "output_format", "file_format", "type"))
 _ENDINGS: Final = frozenset(
     ("pdf", "csv", "png", "svg", "html", "json", "xlsx", "zip", "mp3", "mp4", "md")
 )
-
-
-def _told(call: Call, verb: str, wording: Wording) -> str:
-    """``Clicked #submit``: what was done to what."""
-    words = [w for w in words_of(call.tool.name) if w not in ("tool", "api", "mcp")]
-    if not wording.is_english:
-        return wording.done(" ".join(words))
-    at = words.index(verb) if verb in words else -1
-    after = words[at + 1 :] or words[:at]
-    target = _target(call)
-    said = " ".join([_past(verb or "finish"), *after]).capitalize()
-    return f"{said}: {target}" if target else said
-
-
-def _target(call: Call) -> str:
-    given = _given(call)
-    found = (given[key] for key in _TARGETS if isinstance(given.get(key), str | int))
-    return str(next(found, ""))[:_MAX_ECHOED]
-
-
-def _past(verb: str) -> str:
-    """``click`` is ``clicked``."""
-    if verb in _IRREGULAR:
-        return _IRREGULAR[verb]
-    if verb.endswith("e"):
-        return f"{verb}d"
-    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
-        return f"{verb[:-1]}ied"
-    return f"{verb}ed"

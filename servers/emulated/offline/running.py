@@ -1,13 +1,11 @@
-"""What tools say that run something or fetch a page: what a query names, what an address spells.
+"""What tools say that run something: what a query names, what a program prints.
 
-Nothing is run and nothing is fetched. What can be read off the question itself is told: rows of the columns
-that a query selects, the literals that a program prints, the title that an address spells.
+Nothing is run. What can be read off the question itself is told: rows of the columns that a query selects,
+the literals that a program prints.
 """
 
 import re
-from html import escape
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from astra_mcp.types import JsonObject, JsonValue
 from astra_mcp.values.making import Making, ValueContext
@@ -15,10 +13,9 @@ from astra_mcp.values.nouns import key_of, words_of
 from astra_mcp.values.random_stream import RandomStream
 from astra_mcp.values.wording import Wording
 from servers.emulated.offline.finding import Call
-from servers.emulated.offline.promises import Form
 from servers.emulated.verbs import Verb
 
-__all__ = ["page_of", "ran"]
+__all__ = ["ran"]
 
 _SELECT: Final = re.compile(
     r"^\s*select\s+(?:distinct\s+)?(.+?)\s+from\s+[\"`\[]?([\w.]+)", re.IGNORECASE | re.DOTALL
@@ -48,31 +45,6 @@ _RUNNING: Final = frozenset(
         "code",
     )
 )
-_FETCHING: Final = frozenset(
-    (
-        "fetch",
-        "scrape",
-        "crawl",
-        "extract",
-        "get",
-        "read",
-        "load",
-        "browse",
-        "visit",
-        "parse",
-        "url",
-        "download",
-    )
-)
-_PAGES: Final = frozenset(
-    ("url", "page", "txt", "text", "html", "markdown", "json", "website", "web", "webpage", "content", "site",
-     "scrape", "fetch", "extract", "crawl", "article", "readable")
-)  # fmt: skip
-_TELLING: Final = frozenset(
-    ("summarize", "summarise", "summary", "translate", "ask", "analyze", "analyse")
-)
-"""What a page says, and not the page itself, is asked for."""
-_URLS: Final = ("url", "link", "website", "page_url", "urls", "uri", "webpage_url", "target_url")
 _FEW: Final = (2, 4)
 _MAX_ROWS: Final = 50
 _MAX_COLUMNS: Final = 20
@@ -143,48 +115,3 @@ def _column(text: str) -> str:
     if summed:
         return summed.group(1).lower()
     return text if text == "*" else text.rpartition(".")[2].strip('"`[] ')
-
-
-def page_of(call: Call, form: Form | None) -> JsonObject | str | None:
-    """A page, by what its address says; None for calls that ask for no page."""
-    words = {*words_of(call.tool.name)}
-    given = {key_of(name): value for name, value in call.arguments.items()}
-    address = next((given[key] for key in _URLS if given.get(key)), None)
-    address = address[0] if isinstance(address, list) and address else address
-    if (
-        not isinstance(address, str)
-        or words & _TELLING
-        or _FETCHING.isdisjoint(words)
-        or _PAGES.isdisjoint(words)
-    ):
-        return None
-    parts = urlsplit(address if "//" in address else f"https://{address}")
-    steps = [*filter(None, unquote(parts.path).split("/"))]
-    spelled = [_spelled(step) for step in steps if re.search(r"[^\W\d_]{3}", step)]
-    host = parts.hostname or address
-    title = spelled[-1] if spelled else host.removeprefix("www.")
-    trail = " > ".join([host, *spelled])
-    if form is Form.HTML or "html" in words:
-        head, body = escape(title), escape(trail)
-        return (
-            f"<!DOCTYPE html><html><head><title>{head}</title></head>"
-            f"<body><h1>{head}</h1><p>{body}</p></body></html>"
-        )
-    if form is Form.MARKDOWN or "markdown" in words:
-        return f"# {title}\n\n{trail}"
-    if words & {"txt", "text"}:
-        return f"{title}\n\n{trail}"
-    told: JsonObject = {
-        "url": address,
-        "title": title,
-        "status_code": 200,
-        "content": f"{title}\n\n{trail}",
-    }
-    return told
-
-
-def _spelled(step: str) -> str:
-    """``solar-power.html`` as a title."""
-    stem = re.sub(r"\.\w{2,5}$", "", step)
-    words = re.split(r"[-_+\s]+", stem)
-    return " ".join(word[:1].upper() + word[1:] for word in words if word)

@@ -4,13 +4,14 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple, TypeVar
 
 from astra_mcp.types import JsonObject, JsonValue
-from astra_mcp.values.nouns import key_of
+from astra_mcp.values.nouns import is_plural, key_of, singular
 from astra_mcp.values.vocabulary import meaning_of
-from servers.emulated.offline.fields import range_of
-from servers.emulated.parameters import Role
+from servers.emulated.offline.fields import PAIRED, range_of
+from servers.emulated.parameters import Parameter, Role
 from servers.emulated.verbs import ToolReading, Verb
 
 __all__ = [
@@ -28,15 +29,32 @@ T = TypeVar("T")
 
 _DEFAULT_LIMIT: Final = 20
 _MAX_LIMIT: Final = 200
+_COUNTED: Final = re.compile(r"^(?:num|number_of|max|n|top|max_num|total)_(\w+)$")
 _MAX_PLACE: Final = 2**53
 """Of pages and offsets; programs that read JSON know no greater whole numbers for certain."""
 _OPERATORS: Final = re.compile(
     r"\b[\w.]+\s*(?::|=|!=|<|>|~)\s*(?:\"[^\"]*\"|\S+)|\b(?:AND|OR|NOT|ORDER BY|ASC|DESC)\b|[*\"'(){}\[\]|]"
 )
 """What query languages add to the words that are searched for."""
+_SELECT: Final = re.compile(r"\s*select\b.+\bfrom\b", re.IGNORECASE | re.DOTALL)
+_FACET: Final = re.compile(
+    r"\b(status|state|priority|assignee|severity|is)\s*[:=]\s*(?:[\"']([^\"']+)[\"']|([\w-]+))",
+    re.IGNORECASE,
+)
+"""What query languages ask of members that most things have, such as ``status:open``."""
+_EITHER: Final = re.compile(r"\b(?:OR|NOT)\b")
+"""A query with one of these does not ask for all that it names."""
+_COMPARED: Final = re.compile(
+    r"\b\w+\s+(?:contains|like)\s+(?:'([^']+)'|\"([^\"]+)\")", re.IGNORECASE
+)
+"""Such as ``name contains 'budget'``."""
+_NARROWING: Final = frozenset(("filter", "name_filter", "pattern", "contains", "prefix"))
+"""Words that the rows of a list are to hold."""
 _MAX_QUERY: Final = 80
 _READ: Final = 1000
 _CURSOR: Final = "offset:"
+_IN_WORDS: Final = frozenset(("name", "title", "display_name", "full_name"))
+"""A list is narrowed by a part of what its entities are called."""
 _WORDY: Final = frozenset(("name", "title", "sentence", "paragraph", "query", "tag"))
 """Arguments of these meanings hold words to search for, where a search has no better one."""
 
@@ -53,6 +71,8 @@ class Filter(NamedTuple):
     value: JsonValue
     sign: int
     """0 for the same, 1 for at least, -1 for at most."""
+    is_part: bool = False
+    """A part of the member is enough, and ``*`` stands for anything."""
 
     def passes(self, members: Sequence[JsonValue]) -> bool:
         """Say whether an entity has what is asked for; one without the member passes.
@@ -65,6 +85,8 @@ class Filter(NamedTuple):
         if self.sign:
             return _is_ordered(members[0], self.value, self.sign)
         wanted, have = as_list(self.value), as_list(members[0])
+        if self.is_part:
+            return any(_holds(str(h), str(w)) for w in wanted for h in have)
         return not wanted or not {_folded(w) for w in wanted}.isdisjoint(map(_folded, have))
 
 
@@ -73,8 +95,12 @@ def as_list(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else [value]
 
 
+def _holds(text: str, part: str) -> bool:
+    return fnmatchcase(text.casefold(), f"*{part.casefold().strip('*')}*")
+
+
 def _folded(value: JsonValue) -> str:
-    return str(value).strip().casefold()
+    return re.sub(r"[_\s-]+", " ", str(value)).strip().casefold()
 
 
 def _is_ordered(found: JsonValue, bound: JsonValue, sign: int) -> bool:
@@ -88,17 +114,39 @@ def _is_ordered(found: JsonValue, bound: JsonValue, sign: int) -> bool:
 
 def filters_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Iterator[Filter]:
     """What the arguments of a list ask of its entities."""
+    query = reading.parameter(Role.QUERY)
+    asked = arguments.get(query.name) if query is not None else None
+    if isinstance(asked, str) and _EITHER.search(asked[:_READ]) is None:
+        for key, quoted, plain in _FACET.findall(asked[:_READ]):
+            yield Filter("state" if key.lower() == "is" else key_of(key), quoted or plain, 0)
+    pair = _pair(reading, arguments)
+    if pair is not None:
+        named, wanted = pair
+        yield Filter(key_of(str(arguments[named.name])), arguments[wanted.name], 0)
     for parameter in reading.parameters:
         value = arguments.get(parameter.name)
         if parameter.role is not Role.FIELD or value is None or isinstance(value, dict):
+            continue
+        if pair is not None and parameter in pair:
             continue
         if parameter.name == reading.id_parameter or value in ("", "all"):
             continue
         bound = range_of(parameter.key)
         if bound is None:
-            yield Filter(parameter.key, value, 0)
+            is_part = parameter.key in _IN_WORDS and not parameter.is_required
+            yield Filter(parameter.key, value, 0, is_part)
         elif bound[0]:
             yield Filter(bound[0], value, bound[1])
+
+
+def _pair(
+    reading: ToolReading, arguments: Mapping[str, JsonValue]
+) -> tuple[Parameter, Parameter] | None:
+    """The argument that names a member and the one that says what it is to be, if both are given."""
+    given = [p for p in reading.parameters if arguments.get(p.name) not in (None, "")]
+    named = next((p for p in given if p.key in PAIRED and isinstance(arguments[p.name], str)), None)
+    value = next((p for p in given if p.key in ("value", "field_value", "equals")), None)
+    return None if named is None or value is None else (named, value)
 
 
 def query_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> tuple[str | None, str]:
@@ -108,7 +156,11 @@ def query_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> tuple[
         return None, ""
     value = arguments[name]
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    plain = " ".join(_OPERATORS.sub(" ", text[:_READ]).split())
+    text = text[:_READ]
+    if _SELECT.match(text):
+        return name, ""
+    quoted = [found[0] or found[1] for found in _COMPARED.findall(text)]
+    plain = " ".join(" ".join(quoted).split() or _OPERATORS.sub(" ", text).split())
     return name, plain[:_MAX_QUERY].strip()
 
 
@@ -116,7 +168,10 @@ def _query_argument(reading: ToolReading, arguments: Mapping[str, JsonValue]) ->
     parameter = reading.parameter(Role.QUERY)
     if parameter is not None and isinstance(arguments.get(parameter.name), str | list):
         return parameter.name
-    if reading.verb is not Verb.SEARCH:
+    if reading.verb is Verb.LIST:
+        words = (p.name for p in reading.parameters if p.key in _NARROWING)
+        return next((name for name in words if _is_plain_text(arguments.get(name))), None)
+    if reading.verb is not Verb.SEARCH or _pair(reading, arguments) is not None:
         return None
     texts = (
         p.name
@@ -124,6 +179,10 @@ def _query_argument(reading: ToolReading, arguments: Mapping[str, JsonValue]) ->
         if p.role is Role.FIELD and p.is_required and "string" in p.types and _is_words(p.key)
     )
     return next((name for name in texts if name in arguments), None)
+
+
+def _is_plain_text(value: JsonValue) -> bool:
+    return isinstance(value, str) and re.search(r"[=<>:{}]", value) is None
 
 
 def _is_words(key: str) -> bool:
@@ -202,6 +261,8 @@ def page_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Page:
         RefusedError: An argument is no number, or no cursor that was given out.
     """
     limit = _number(reading, arguments, Role.LIMIT, _DEFAULT_LIMIT)
+    if reading.parameter(Role.LIMIT) is None:
+        limit = _own_limit(reading, arguments) or limit
     limit = min(max(limit, 1), _MAX_LIMIT)
     number = _number(reading, arguments, Role.PAGE, 0)
     offset = _number(reading, arguments, Role.OFFSET, 0)
@@ -217,6 +278,19 @@ def page_of(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> Page:
         number=number if reading.parameter(Role.PAGE) and number > 0 else None,
         has_cursor=cursor is not None,
     )
+
+
+def _own_limit(reading: ToolReading, arguments: Mapping[str, JsonValue]) -> int | None:
+    """``num_stocks`` or ``max_posts`` says how many of a list to give."""
+    for parameter in reading.parameters:
+        value, match = arguments.get(parameter.name), _COUNTED.match(parameter.key)
+        if match is None or isinstance(value, bool) or not str(value).isdigit():
+            continue
+        noun = reading.noun or ""
+        one = singular(match[1])
+        if is_plural(match[1]) and one in (noun, noun.rpartition("_")[2], "item", "entry"):
+            return int(str(value))
+    return None
 
 
 def _number(

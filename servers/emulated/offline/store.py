@@ -18,7 +18,7 @@ from astra_mcp.values.scalars import UnmetError, make_id, takes
 from astra_mcp.values.subjects.portraits import Portrait, portrait_of
 from astra_mcp.values.vocabulary import Meaning, meaning_of, usual_values
 from astra_mcp.values.wording import DAY, VirtualClock, Wording, written
-from servers.emulated.offline.fields import Field
+from servers.emulated.offline.fields import Field, attribute_of
 from servers.emulated.offline.learning import CREATED, OF_NEW, UPDATED, Learned, Noun
 
 __all__ = ["MAX_ENTITIES", "Collection", "Entity", "Store"]
@@ -29,6 +29,10 @@ _MAX_GONE: Final = 500
 """So many of a noun are remembered that were taken away."""
 _FIRST: Final = (3, 8)
 _DRAWS: Final = 8
+_CALLED: Final = frozenset(("name", "slug", "code", "handle", "symbol", "ticker", "title"))
+"""What names one thing to everybody: another one is not shown for it."""
+_DRAWN: Final = 8
+"""No two things of a session have an id of so many characters by chance."""
 _FAR: Final = 1_000_000
 
 
@@ -49,6 +53,8 @@ class Entity:
     """A call made it: it has no references but those that are given."""
     is_sparse: bool = False
     """It has what a call gave, and little else."""
+    is_composed: bool = False
+    """It has no identity of its own, but is known by all that is asked for it."""
     is_known: bool = True
     """It is kept, not only looked at."""
     portrait: Portrait | None = None
@@ -70,6 +76,8 @@ class Collection:
     """Those that a call took away."""
     first: tuple[JsonValue, ...] = ()
     """The identities of those that were there from the beginning."""
+    is_seen: bool = False
+    """A call was shown all of them: no others come to exist because somebody looks for them."""
     places: set[bytes] = field(default_factory=set[bytes])
     """Scopes and queries for which entities were made up already."""
 
@@ -159,6 +167,28 @@ class Store:
                 found.first = tuple(entity.identity for entity in found.entities.values())
         return found
 
+    def home(self, collection: Collection, identity: JsonValue) -> Collection:
+        """Where the entity of an id is: what one tool made as a rectangle another one deletes as a cell.
+
+        Args:
+            collection: Where it is looked for first, and which is given where it is nowhere.
+            identity: As it was given out; one that several nouns may have is looked for nowhere else.
+        """
+        key = str(identity)
+        is_drawn = len(key) >= _DRAWN and any(each.isdigit() for each in key)
+        if not is_drawn or key in collection.entities or key in collection.gone:
+            return collection
+        others = self._collections.values()
+        return next(
+            (each for each in others if key in each.entities or key in each.gone), collection
+        )
+
+    def see(self, collection: Collection) -> None:
+        """Take note that all of a collection was shown."""
+        if not collection.is_seen:
+            collection.is_seen = True
+            self._undo.append(lambda: setattr(collection, "is_seen", False))
+
     def populate(
         self,
         collection: Collection,
@@ -189,10 +219,31 @@ class Store:
         number: int,
         given: Callable[[RandomStream, int], JsonObject],
     ) -> None:
+        """Let entities exist of which no two are called the same; fewer where there are no more names."""
+        taken: set[str] = set()
         for at in range(number):
-            place = rng.at(at)
-            born = self.clock.start - place.at("age").between(0, 60 * DAY)
-            self.add(collection, place, given(place, at), born=born)
+            for draw in range(_DRAWS):
+                place = rng.at(at) if not draw else rng.at(at, draw)
+                born = self.clock.start - place.at("age").between(0, 60 * DAY)
+                members = given(place, at)
+                own = members.get(collection.noun.identity.name)
+                entity = self._born(collection, place, members, born, own)
+                called = self._called(collection, entity)
+                if called is None or called not in taken:
+                    taken.add(called or "")
+                    self.keep(collection, entity)
+                    break
+
+    def _called(self, collection: Collection, entity: Entity) -> str | None:
+        """What people call an entity, where that tells it from its like."""
+        noun = collection.noun
+        if noun.display == noun.identity.name:
+            return str(entity.identity)
+        shown = next((each for each in noun.fields if each.name == noun.display), None)
+        if shown is None or shown.key in noun.related or shown.reference is not None:
+            return None
+        called = next(self.member(collection, entity, shown), None)
+        return called if isinstance(called, str) else None
 
     def add(
         self,
@@ -212,20 +263,31 @@ class Store:
             born: Seconds since 1970; None where a call makes it now.
             identity: As it is named; drawn where it is None.
         """
+        entity = self._born(collection, rng, given, born, identity)
+        self.keep(collection, entity)
+        return entity
+
+    def _born(
+        self,
+        collection: Collection,
+        rng: RandomStream,
+        given: JsonObject,
+        born: int | None,
+        identity: JsonValue,
+    ) -> Entity:
+        """An entity that nothing keeps yet."""
         is_made = born is None
         turn = None if is_made else collection.turn(self._rng)
         portrait = self.portrait(collection.noun, rng, given, turn)
-        entity = Entity(
+        return Entity(
             identity=self._identity(collection, rng, portrait) if identity is None else identity,
             rng=rng,
             born=self.now if born is None else born,
             given=given,
             is_made=is_made,
-            is_sparse=is_made and bool(given),
+            is_sparse=is_made and (bool(given) or identity is not None),
             portrait=portrait,
         )
-        self.keep(collection, entity)
-        return entity
 
     def glimpse(
         self, collection: Collection, given: JsonObject, identity: JsonValue = None
@@ -283,6 +345,10 @@ class Store:
         if noun.found is None:
             return None
         keyed = {key_of(name): value for name, value in asked.items()}
+        if noun.found.is_thing:
+            of = noun.found.subject.name
+            called = (v for k, v in keyed.items() if attribute_of(k, noun.name) in _CALLED and v)
+            keyed |= {f"{of}_name": value for value in [*called][:1] if isinstance(value, str)}
         return portrait_of(noun.found, rng, keyed, turn)
 
     def keep(self, collection: Collection, entity: Entity) -> None:
@@ -362,7 +428,7 @@ class Store:
     def shown(self, collection: Collection, entity: Entity) -> JsonObject:
         """All members of an entity."""
         noun = collection.noun
-        shown: JsonObject = {noun.identity.name: entity.identity}
+        shown: JsonObject = {} if entity.is_composed else {noun.identity.name: entity.identity}
         for each in noun.fields:
             for value in self.member(collection, entity, each):
                 shown[each.name] = value

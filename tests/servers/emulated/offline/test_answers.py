@@ -227,7 +227,7 @@ def test_facts_are_the_same_for_the_same_question() -> None:
     assert lyon["city"] == "Lyon"
     assert all(isinstance(lyon[name], int | float) for name in ("temperature", "humidity"))
     assert {**graz, "city": "Lyon"} != lyon
-    world.call("calculate_distance", origin="Lyon", destination="Graz")
+    world.ask("calculate_distance", origin="Lyon", destination="Graz")
     assert world.call("get_weather", city="Lyon") == lyon
 
 

@@ -309,13 +309,13 @@ def _divided(dividend: Number, divisor: Number) -> Number:
 _MANY: Final = numbers(is_neutral=True)
 COMPUTATIONS: Final[tuple[Computation, ...]] = (
     computation("add, addition, sum, plus, total, summation, adder", add, _MANY, beside="up together"),
-    computation("subtract, subtraction, difference, minus", _subtracted,
+    computation("subtract, sub, subtraction, difference, minus", _subtracted,
                 number("minuend"), number("subtrahend")),
-    computation("subtract, subtraction, difference, minus", subtract, _MANY),
-    computation("multiply, multiplication, product, times", multiply, _MANY),
-    computation("divide, division, quotient", _divided,
+    computation("subtract, sub, subtraction, difference, minus", subtract, _MANY),
+    computation("multiply, mul, multiplication, product, times", multiply, _MANY),
+    computation("divide, div, division, quotient", _divided,
                 number("dividend", "numerator"), number("divisor", "denominator")),
-    computation("divide, division, quotient", divide, _MANY),
+    computation("divide, div, division, quotient", divide, _MANY),
     computation("modulo, mod, modulus, remainder, modular", _of_two(lambda a, b: a % b), *_TWO, beside="division"),
     computation("floor division, floor divide, integer division, integer divide", _of_two(lambda a, b: a // b), *_TWO),
     computation("power, pow, exponent, exponentiate, exponentiation, raise power", _power,
