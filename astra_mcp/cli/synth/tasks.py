@@ -127,6 +127,10 @@ def _prepare(given: Given) -> _Prepared:
         crawled=given.crawled,
         limit=given.limit,
     )
+    if given.crawled and given.execute and given.gateway is None and not settings.emulators.crawled:
+        raise ConfigError(
+            "--crawled with --execute needs a gateway that serves such servers: set emulators.crawled = true"
+        )
     documents = run_async(read_wanted, settings, wanted)
     if not documents:
         raise ConfigError("no kept server of the registry fits: see `astra-mcp registry list`")
