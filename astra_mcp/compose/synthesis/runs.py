@@ -1,4 +1,4 @@
-"""What runs of both pipelines share: one process works on each, and hand-written words take a model's place."""
+"""What runs of both pipelines share: one process works on each, and words by hand stand for a model's."""
 
 import fcntl
 from collections.abc import AsyncGenerator, Generator, Iterable

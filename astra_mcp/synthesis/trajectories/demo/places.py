@@ -1,6 +1,6 @@
 """Places in earlier results, which words that were written beforehand have in the stead of values.
 
-``$2.hold_id`` is the member ``hold_id`` of the second result, ``$1.books.0.title`` one of the first of a list.
+``$2.hold_id`` is the member ``hold_id`` of the second result, and ``$1.books.0.title`` lies in a list.
 """
 
 import json

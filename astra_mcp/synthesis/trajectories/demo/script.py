@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from astra_mcp.synthesis.trajectories.demo.places import filled, filled_text
 from astra_mcp.synthesis.trajectories.demo.words import (
@@ -23,6 +23,7 @@ _NUMBER: Final = re.compile(r"^Write task (\d+) of")
 _ASKED_CALLS: Final = re.compile(
     r"^Which of these calls were necessary: ([\d, ]+)\?$", re.MULTILINE
 )
+_VARYING: Final = {axis.value: axis for axis in Axis if axis is not Axis.ORIGINAL}
 _BY_HAND: Final = "Written by hand: this holds."
 _NOBODY: Final = "Written by hand: nobody wants these calls, in this order, and nothing else."
 
@@ -60,8 +61,8 @@ class TaskScript:
         prompt = named[1] if named else ""
         if prompt in self._answering:
             answer = self._answering[prompt](user)
-        elif prompt in iter(Axis):
-            answer = self._vary(Axis(prompt), user)
+        elif prompt in _VARYING:
+            answer = self._vary(_VARYING[prompt], user)
         else:
             answer = self._grade(prompt, user)
         return json.dumps(answer, ensure_ascii=False)
@@ -205,4 +206,4 @@ def _text(user: str, tag: str) -> str:
 
 
 def _shown(user: str, tag: str) -> Any:
-    return cast("Any", json.loads(_text(user, tag)))
+    return json.loads(_text(user, tag))
