@@ -155,6 +155,13 @@ def test_an_argument_that_is_made_up_is_mended_where_the_second_attempt_is_right
     assert guests == {"3"}
 
 
+def test_a_call_that_failed_costs_its_trajectory_something_and_not_its_place(heard: Heard) -> None:
+    failed = [each for each in heard.lines("scores") if each["dimensions"]["TCS"]["value"] == 3 / 4]
+    assert len(failed) == 1
+    assert failed[0]["dimensions"]["TC"]["value"] == 3 / 4
+    assert "hold-0001" in (heard.folder / FILES["sft"]).read_text(encoding="utf-8")
+
+
 def test_what_is_below_a_floor_is_left_out_and_nothing_else(heard: Heard, told: Run) -> None:
     floors = Counter(each.floor for each in said() if each.floor)
     assert told.told["sft"] == {
