@@ -1,4 +1,4 @@
-"""The command ``astra-mcp synth environments``: which way of making them the options ask for."""
+"""The commands ``astra-mcp synth``: which way of making environments or tasks the options ask for."""
 
 import typer
 
@@ -69,11 +69,13 @@ def environments(  # noqa: PLR0913 - one parameter for each option
 
 @app.command("tasks")
 def tasks(  # noqa: PLR0913 - one parameter for each option
+    context: typer.Context,
     *,
     servers: task_options.Servers = None,
     domain: task_options.Domain = None,
     crawled: task_options.Crawled = False,
     limit: task_options.Limit = None,
+    demo: task_options.Demo = False,
     proposals: task_options.Proposals = 4,
     length: task_options.Length = "2-5",
     acyclic: task_options.Acyclic = False,
@@ -109,10 +111,17 @@ def tasks(  # noqa: PLR0913 - one parameter for each option
     pays for no call of a model twice.
     """
     # Nothing else is bound yet: these are all options, by their names.
-    given = task_options.Given(**locals())
-    from astra_mcp.cli.synth.tasks import make_tasks  # noqa: PLC0415 - loads what makes them
+    options_by_name = {name: value for name, value in locals().items() if name != "context"}
+    given = task_options.Given(**options_by_name)
+    if given.demo:
+        from astra_mcp.cli.synth.task_demo import make_demo  # noqa: PLC0415 - loads what makes it
 
-    make_tasks(given)
+        _refuse_beside_demo(context)
+        make_demo(given)
+    else:
+        from astra_mcp.cli.synth.tasks import make_tasks  # noqa: PLC0415 - loads what makes them
+
+        make_tasks(given)
 
 
 def _make(given: written.Given, context: typer.Context) -> None:
@@ -152,6 +161,15 @@ def _is_written(context: typer.Context, option: str) -> bool:
 def _refuse_run(context: typer.Context) -> None:
     if _is_written(context, "run"):
         raise typer.BadParameter("the run of --demo has a name of its own", param_hint="--run")
+
+
+def _refuse_beside_demo(context: typer.Context) -> None:
+    """Refuse every option that the demo of tasks decides itself."""
+    for parameter in context.command.params:
+        name = parameter.name
+        if name and name not in task_options.BESIDE_DEMO and _is_written(context, name):
+            words = "--demo decides it itself: leave it out; only --out and --json go with it"
+            raise typer.BadParameter(words, param_hint=" / ".join(parameter.opts))
 
 
 def _refuse(context: typer.Context, panel: str, why: str) -> None:

@@ -8,7 +8,10 @@ import typer
 
 from astra_mcp.cli.synth.options import AsJson, Seed
 
-__all__ = ["AsJson", "Given", "Seed"]
+__all__ = ["BESIDE_DEMO", "AsJson", "Given", "Seed"]
+
+BESIDE_DEMO = frozenset({"demo", "out", "as_json"})
+"""The options that do something beside ``--demo``."""
 
 _WHAT, _CHAINS, _TASKS, _RUN = "What to make them of", "Chains", "Tasks", "The run"
 
@@ -35,6 +38,15 @@ Crawled = Annotated[
 Limit = Annotated[
     int | None,
     typer.Option(min=1, help="Only the first so many servers, by name.", rich_help_panel=_WHAT),
+]
+Demo = Annotated[
+    bool,
+    typer.Option(
+        "--demo",
+        help="All the way from three small servers to a training set, with a model's words that were written "
+        "by hand. \\[--out: ./trajectories-demo]",
+        rich_help_panel=_WHAT,
+    ),
 ]
 Proposals = Annotated[
     int,
@@ -183,6 +195,7 @@ class Given:
     domain: str | None
     crawled: bool
     limit: int | None
+    demo: bool
     proposals: int
     length: str
     acyclic: bool

@@ -41,7 +41,7 @@ from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
 from training.rollout.chain_runner import GatewayChainRunner
 
-__all__ = ["make_tasks"]
+__all__ = ["make_tasks", "write_tasks"]
 
 _NO_AXES = "none"
 _MAX_LENGTH = 16
@@ -211,7 +211,7 @@ async def _run(
 
 def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
     if given.out is not None:
-        _write_tasks(statistics, user_path(given.out))
+        write_tasks(statistics, user_path(given.out))
         say.print(f"wrote {given.out}")
     if given.audit is not None and given.audit_file is not None:
         drawn = sample_tasks(statistics.tasks, given.audit, seed=given.seed)
@@ -234,7 +234,7 @@ def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
         )
 
 
-def _write_tasks(statistics: TaskStatistics, file: Path) -> None:
+def write_tasks(statistics: TaskStatistics, file: Path) -> None:
     """Write the kept tasks, a line each, whole or not at all; an existing file stays."""
     lines = [canonical_json(task.model_dump(mode="json")) for task in statistics.tasks]
     draft = file.with_name(f".{token_hex(8)}.draft")

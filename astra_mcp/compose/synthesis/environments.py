@@ -4,16 +4,16 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from astra_mcp.compose.bundles import BundlePublisher, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
-from astra_mcp.compose.synthesis.runs import alone
+from astra_mcp.compose.synthesis.runs import alone, serve_words
 from astra_mcp.compose.verdicts import versioned_acceptance
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.asking import judge_bundle
 from astra_mcp.environments.judging.judgement import Judgement
-from astra_mcp.llm.config import ModelConfig, Role
+from astra_mcp.llm.config import Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
 from astra_mcp.synthesis.environments.demo.script import MODEL, Script
@@ -23,6 +23,9 @@ from astra_mcp.types import JsonObject
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import open_database
 from registry.store.items import DatabaseItemStore
+
+if TYPE_CHECKING:
+    from astra_mcp.completions import CompletionRequest, Reply
 
 __all__ = ["open_demo_models", "run_synthesis"]
 
@@ -34,15 +37,9 @@ async def open_demo_models(settings: Settings, script: Script) -> AsyncGenerator
     The settings name that place for the generator and the judge; a change of the script is another
     revision of the model, so that no answer of an earlier one is recalled.
     """
-    from astra_mcp.completions import (  # noqa: PLC0415 - a server, which the demo alone needs
-        Answer,
-        AnswerCall,
-        CompletionRequest,
-        Refusal,
-        open_completions,
-    )
+    from astra_mcp.completions import Answer, AnswerCall, Refusal  # noqa: PLC0415 - the demo alone needs it
 
-    def reply(request: CompletionRequest) -> Answer | Refusal:
+    def reply(request: "CompletionRequest") -> "Reply":
         tools = cast("list[JsonObject]", request.body.get("tools") or [])
         if tools and request.messages[-1]["role"] != "tool":  # the hacker begins
             names = [cast("JsonObject", tool["function"])["name"] for tool in tools]
@@ -53,10 +50,9 @@ async def open_demo_models(settings: Settings, script: Script) -> AsyncGenerator
         except LookupError as error:
             return Refusal(404, str(error))
 
-    async with open_completions(reply, models=(MODEL,)) as server:
-        config = ModelConfig(model=MODEL, revision=script.version, base_url=server.base_url)
-        roles = {Role.GENERATOR.value: config, Role.JUDGE.value: config}
-        yield settings.model_copy(update={"models": settings.models.model_copy(update=roles)})
+    roles = (Role.GENERATOR, Role.JUDGE)
+    async with serve_words(settings, MODEL, script.version, reply, roles) as served:
+        yield served
 
 
 async def run_synthesis(

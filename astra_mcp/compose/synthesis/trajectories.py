@@ -1,24 +1,71 @@
 """Synthesis of tasks with a model: what its stages work with, put together."""
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from importlib.resources import as_file
+from typing import TYPE_CHECKING
 
 from astra_mcp.compose.settings import Settings
 from astra_mcp.compose.synthesis.documents import WantedServers, read_documents
-from astra_mcp.compose.synthesis.runs import alone
+from astra_mcp.compose.synthesis.runs import alone, serve_words
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
 from astra_mcp.synthesis.trajectories.chain import ChainRunner
+from astra_mcp.synthesis.trajectories.demo.script import TaskScript
+from astra_mcp.synthesis.trajectories.demo.words import MODEL, demo_documents
 from astra_mcp.synthesis.trajectories.pipeline import Parts, Recipe, synthesize_tasks
 from astra_mcp.synthesis.trajectories.server import Documents
+from registry.documents.preparation import prepare_server
+from registry.importers.mcp_tools import read as read_tool_lists
+from registry.intake.importing import import_documents
 from registry.store.completions import DatabaseCompletionCache
 from registry.store.database import open_database
 from registry.store.items import DatabaseItemStore
 from registry.store.tasks import DatabaseTaskStore
 
-__all__ = ["read_wanted", "run_task_synthesis"]
+if TYPE_CHECKING:
+    from astra_mcp.completions import CompletionRequest, Reply
+
+__all__ = ["import_demo_documents", "open_demo_models", "read_wanted", "run_task_synthesis"]
+
+
+@asynccontextmanager
+async def open_demo_models(settings: Settings, script: TaskScript) -> AsyncGenerator[Settings]:
+    """Serve the words that were written by hand, for the generator, the judge and the agent."""
+    from astra_mcp.completions import Answer, AnswerCall, Refusal  # noqa: PLC0415 - for the demo alone
+
+    def reply(request: "CompletionRequest") -> "Reply":
+        try:
+            if request.body.get("tools"):
+                turn = script.turn(request.messages)
+                place = len(request.messages)
+                calls = (
+                    AnswerCall(name=c.tool, arguments=c.arguments, id=f"call-{place}-{number}")
+                    for number, c in enumerate(turn.calls, 1)
+                )
+                return Answer(content=turn.answer, calls=tuple(calls))
+            system = str(request.messages[0].get("content"))
+            return Answer(content=script.answer(system, request.text))
+        except LookupError as error:
+            return Refusal(404, str(error))
+
+    roles = (Role.GENERATOR, Role.JUDGE, Role.AGENT)
+    async with serve_words(settings, MODEL, script.version, reply, roles) as served:
+        yield served
+
+
+async def import_demo_documents(settings: Settings) -> None:
+    """Put the documents of the demo's servers into the registry of the settings.
+
+    Raises:
+        RegistryError: The registry cannot be opened, or the database failed.
+    """
+    async with open_database(settings.registry_url) as database:
+        for document in demo_documents():
+            with as_file(document) as file:
+                await import_documents(database, read_tool_lists(file), prepare=prepare_server)
 
 
 async def read_wanted(settings: Settings, wanted: WantedServers) -> Documents:
