@@ -31,8 +31,8 @@ __all__ = ["CHAIN_FLAWS", "VARIATION_FLAWS", "Planted", "Step", "TaskModel", "ch
 Step = tuple[str, str]
 """A server and a tool."""
 CHAIN_FLAWS = (
-    "invalid_chain", "names_a_tool", "other_language", "unsupported_argument", "incoherent",
-    "invented_argument", "invalid_arguments", "hidden_character", "low_question_quality",
+    "invalid_chain", "names_a_tool", "other_language", "unsupported_argument", "unsupported_argument",
+    "incoherent", "invented_argument", "invalid_arguments", "hidden_character", "low_question_quality",
     "low_scenario_realism", "low_tool_necessity",
 )  # fmt: skip
 VARIATION_FLAWS = (
@@ -72,6 +72,8 @@ class TaskModel:
     """The calls that the writer of a query had in mind."""
     flaws: dict[str, str] = field(default_factory=dict[str, str])
     """Of queries, for whoever fills in the arguments of their calls."""
+    seed: int = 0
+    """Another one flaws others."""
     num_answers: int = 0
 
     def __call__(self, request: CompletionRequest) -> Answer:
@@ -91,7 +93,7 @@ class TaskModel:
         server: Doc = parts["server"]
         number = int(_found(r"Write task (\d+) of", text))
         tools: list[Doc] = server["tools"]
-        drawn = chance("propose", server["server"], number)
+        drawn = chance(self.seed, "propose", server["server"], number)
         chain = _chain(tools, drawn)
         flaw = _PROPOSAL_FLAWS[drawn.randrange(len(_PROPOSAL_FLAWS))] if number % 2 == 0 else ""
         if len(chain) < 2:
@@ -124,9 +126,10 @@ class TaskModel:
         language = _language(_found(r"tasks in (.*?), whatever", text))
         tasks: list[Any] = []
         for number in range(1, int(_found(r"Write (\d+) tasks", text)) + 1):
-            drawn = chance("server task", server["server"], number)
+            drawn = chance(self.seed, "server task", server["server"], number)
             tool = drawn.choice(server["tools"])
             flaw = drawn.choice(_SERVER_TASK_FLAWS) if number % 2 == 0 else ""
+            flaw = "other_language" if language == "other" else flaw
             query = _query(language, [*_telling([tool])], server["server"], number)
             names: list[str] = [tool["name"]]
             match flaw:
@@ -138,9 +141,6 @@ class TaskModel:
                     query = ""
                 case "near_duplicate":
                     query, names = f"{tasks[0]['query']} Soon.", tasks[0]["tools"]
-                case "":
-                    if language == "other":
-                        self._plant(f"item {server['server']}/server-{number}", "other_language")
                 case _:
                     query = _spoilt(query, flaw, language, tool["name"])
             if flaw:
@@ -153,16 +153,16 @@ class TaskModel:
         steps = [(s["server"], s["tool"]) for s in parts["chain"]["steps"]]
         language = _language(_found(r"in the language (.*?), and", text))
         tools = _tools(parts["servers"], steps)
-        drawn = chance("write", steps)
+        drawn = chance(self.seed, "write", steps)
         told, is_late = [*_telling(tools)], _is_late(tools)
         joined = {(j["to_step"], j["argument"]) for j in parts["chain"]["joins"]}
         told = [(n, name, value) for n, name, value in told if (n + 1, name) not in joined]
         flaw = drawn.choice(CHAIN_FLAWS) if drawn.random() < 0.5 else ""
         flaw = "wrong_order" if is_late else self._possible(flaw, told, tools)
+        flaw = "other_language" if language == "other" else flaw
         if flaw == "unsupported_argument":
             told = _without_first(told, tools)
         query = _query(language, told, "chain", steps)
-        flaw = flaw or ("other_language" if language == "other" else "")
         query = _spoilt(query, flaw, language, steps[0][1])
         if flaw:
             self._plant(chain_key(steps), flaw)
@@ -233,7 +233,7 @@ class TaskModel:
         asked = _found(r'"content": "(.*?[^\\])"', first) or _found(
             r'"question": "(.*?[^\\])"', first
         )
-        is_bad = chance("grade", asked).random() < 0.2
+        is_bad = chance(self.seed, "grade", asked).random() < 0.2
         numbers = _found(r"calls were necessary: ([\d, ]+)\?", text)
         if numbers:
             verdicts = [
@@ -256,7 +256,7 @@ class TaskModel:
 
     def _varied(self, axis: str, request: str) -> JsonObject:
         language = "zh" if TELLING["zh"][0] in request else "en"
-        drawn = chance("vary", axis, request)
+        drawn = chance(self.seed, "vary", axis, request)
         flaw = drawn.choice(VARIATION_FLAWS) if drawn.random() < 0.3 else ""
         told = told_part(request)
         if flaw == "lost_detail" and not told:
@@ -432,8 +432,7 @@ def _spoilt(query: str, flaw: str, language: str, tool: str) -> str:
         case "hidden_character":
             return f"{query}\u200b"
         case "other_language" if language != "other":
-            other = "en" if tongue == "zh" else "zh"
-            return " ".join(sentence(other, query, number) for number in range(4))
+            return _text("en" if tongue == "zh" else "zh", told_part(query), query)
         case _ if flaw in MARKS:
             return f"{query} {MARKS[flaw][tongue]}"
         case _:
@@ -526,6 +525,6 @@ def _chain(tools: Sequence[Doc], drawn: Any) -> list[str]:
     ]
     if pairs and drawn.random() < 0.75:
         pair = drawn.choice(pairs)
-        return [*(reversed(pair) if drawn.random() < 0.25 else pair)]
+        return [*(reversed(pair) if drawn.random() < 0.4 else pair)]
     names = [tool["name"] for tool in tools]
     return drawn.sample(names, min(len(names), drawn.randint(2, 3)))

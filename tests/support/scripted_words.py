@@ -53,7 +53,7 @@ TELLING: Mapping[str, tuple[str, str]] = {
 _EN = """
     baker sailor teacher gardener nurse farmer driver painter tailor plumber mason weaver cobbler potter brewer
     miller harvest wedding picnic concert voyage market lecture festival reunion errand rehearsal breakfast
-    meadow river attic village station orchard cellar bridge lighthouse chapel quarry stable tunnel valley
+    meadow river attic village orchard cellar bridge lighthouse chapel quarry stable tunnel valley
     blanket kettle lantern ladder basket saddle violin compass barrel anchor hammer needle pencil ribbon
     yesterday tonight tomorrow soon quietly gladly hastily patiently carefully seldom often nearly almost
     cousin neighbour uncle grandmother colleague landlord captain apprentice stranger visitor guest twin

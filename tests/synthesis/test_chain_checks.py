@@ -562,3 +562,15 @@ async def test_documents_that_give_orders_stay_between_their_tags() -> None:
     await Writing({"s": of}, model, "m").run(Item(id="i", value=found_chain(chain("act", of=of))))
     ((_, user, _),) = model.asked
     assert user.count("</servers>") == 1
+
+
+@pytest.mark.claim("P59")
+async def test_an_id_that_the_judge_refuses_and_a_later_step_gives_is_in_the_wrong_order() -> None:
+    found = chain("list_orders", "find_customer")
+    answer = {"verdicts": [{"id": "1.customer_id", "is_supported": False, "reason": "nobody says"}]}
+    outcome, asked = await dependent("Which orders since 2026 has ann@example.com?", found, answer)
+    assert asked == ["dependency"]
+    assert outcome == Rejected(
+        "wrong_order",
+        "step 1 (list_orders), 'customer_id', which step 2 finds out, after it: nobody says",
+    )

@@ -70,6 +70,8 @@ class Weighed:
     argument: Argument
     support: Support | None = None
     fault: Fault | None = None
+    giver: int | None = None
+    """Where nothing supports it: the first later step, from 1, whose result holds it."""
 
     @property
     def is_open(self) -> bool:
@@ -105,18 +107,17 @@ def _weighed(argument: Argument, chain: Chain, held: Sequence[HeldFields], query
     if _is_told(argument, query):
         return Weighed(argument, Support.QUERY)
     is_known = all(fields.is_whole for fields in earlier)
+    numbered = enumerate(later, argument.step + 2)
+    giver = next((n for n, fields in numbered if argument.names & fields.names), None)
     if is_known and argument.is_issued and not _has_such_a_token(argument, query):
-        return Weighed(argument, fault=_fault(argument, later))
-    return Weighed(argument)
+        return Weighed(argument, fault=_fault(argument, giver), giver=giver)
+    return Weighed(argument, giver=giver)
 
 
-def _fault(argument: Argument, later: Sequence[HeldFields]) -> Fault:
-    givers = [
-        n for n, fields in enumerate(later, argument.step + 2) if argument.names & fields.names
-    ]
+def _fault(argument: Argument, giver: int | None) -> Fault:
     what = f"step {argument.step + 1} ({argument.tool.name}) needs {argument.name!r}"
-    if givers:
-        return Fault("wrong_order", f"{what}, which only step {givers[0]} finds out, after it")
+    if giver is not None:
+        return Fault("wrong_order", f"{what}, which only step {giver} finds out, after it")
     return Fault(
         "unsupported_argument",
         f"{what}, which only a server can give; no earlier result holds it, and the query has no token of"
