@@ -8,11 +8,12 @@ from typing import Any
 
 import anyio
 import pytest
-from scripted_tasks import CHAIN_FLAWS, VARIATION_FLAWS, TaskModel
+from anyio.abc import TaskStatus
+from scripted_tasks import TaskModel
 from task_fates import Fates, Outcomes, is_accounted_for, kept_tasks, read_outcomes
 from written_servers import WRITTEN_SERVERS
 
-from astra_mcp.completions import Policy, open_completions
+from astra_mcp.completions import open_completions
 from astra_mcp.compose.settings import Settings
 from astra_mcp.compose.synthesis.documents import WantedServers
 from astra_mcp.compose.synthesis.trajectories import read_wanted, run_task_synthesis
@@ -30,7 +31,19 @@ from registry.intake.importing import import_documents
 from registry.store.database import open_database
 from training.rollout.chain_runner import GatewayChainRunner
 
-RECIPE = Recipe(executes=True, num_server_tasks=4, concurrency=8)
+RECIPE = Recipe(executes=True, num_server_tasks=2, concurrency=8)
+NAMED = {
+    "unknown_tool",
+    "unsupported_argument",
+    "wrong_order",
+    "incoherent",
+    "other_language",
+    "names_a_tool",
+    "lost_detail",
+    "unchanged",
+}
+NUM_EVENTS_BEFORE_DEATH = 60
+SMALL = Recipe(executes=True, num_server_tasks=1, num_proposals=3, num_chains=4, concurrency=8)
 
 
 @dataclass
@@ -76,6 +89,12 @@ class Bench:
 
             await self.run(hear=hear)
 
+    def point_at(self, url: str) -> None:
+        """Ask the model at another address from now on."""
+        model = self.settings.models.generator.model_copy(update={"base_url": url})
+        models = ModelsSettings(generator=model, judge=model)
+        self.settings = self.settings.model_copy(update={"models": models})
+
     @property
     def outcomes(self) -> Outcomes:
         """What the registry keeps of the run."""
@@ -90,16 +109,16 @@ class Bench:
 
 @asynccontextmanager
 async def opened_bench(
-    home: Path, *, recipe: Recipe = RECIPE, policy: Callable[[TaskModel], Policy] = lambda m: m
+    home: Path, *names: str, recipe: Recipe = SMALL, seed: int = 0
 ) -> AsyncGenerator[Bench]:
-    """Open all that a run needs."""
-    model = TaskModel()
-    async with open_completions(policy(model)) as server:
+    """Open all that a run of some servers needs, or of all."""
+    model = TaskModel(seed=seed)
+    async with open_completions(model) as server:
         scripted = ModelConfig(model="scripted", base_url=server.base_url, max_retries=0)
         settings = Settings(home=home, models=ModelsSettings(generator=scripted, judge=scripted))
         async with open_database(settings.registry_url) as database:
             await import_documents(database, WRITTEN_SERVERS, prepare=prepare_server)
-        documents = await read_wanted(settings, WantedServers())
+        documents = await read_wanted(settings, WantedServers(names=names))
         async with (
             open_gateway_access(settings) as access,
             GatewayClient(access.url, access.key) as client,
@@ -111,7 +130,7 @@ async def opened_bench(
 async def test_each_flaw_is_refused_for_its_reason_and_every_kept_chain_was_executed(
     tmp_path: Path,
 ) -> None:
-    async with opened_bench(tmp_path) as bench:
+    async with opened_bench(tmp_path, recipe=RECIPE, seed=4) as bench:
         table = await bench.run()
         num_answers = bench.model.num_answers
         again = await bench.run()
@@ -119,7 +138,7 @@ async def test_each_flaw_is_refused_for_its_reason_and_every_kept_chain_was_exec
     fates = Fates(bench.outcomes, bench.model.planted)
     assert (fates.kept, dict(fates.other)) == ([], {})
     assert fates.own.total() == len(bench.model.planted)
-    assert {*CHAIN_FLAWS, *VARIATION_FLAWS, "unknown_tool", "wrong_order"} <= {*fates.own}
+    assert fates.own.keys() >= NAMED
     assert fates.unflawed["kept"] >= 0.8 * fates.unflawed.total()
     assert is_accounted_for(table)
     chains = [task for task in kept_tasks(bench.outcomes) if task["chain"]]
@@ -132,3 +151,93 @@ async def test_each_flaw_is_refused_for_its_reason_and_every_kept_chain_was_exec
 
     assert (bench.model.num_answers, again.usage.calls) == (num_answers, 0)
     assert [row.outputs for row in again.stages] == [row.outputs for row in table.stages]
+
+
+async def test_a_run_that_is_cut_off_at_ten_points_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    names = ("Lending_library", "Parcel_post")
+    async with opened_bench(tmp_path / "whole", *names) as bench:
+        events: list[Progress] = []
+        await bench.run(hear=events.append)
+        whole = bench.tasks
+    async with opened_bench(tmp_path / "cut", *names) as bench:
+        for point in range(1, 11):
+            await bench.run_until(len(events) * point // 11)
+        table = await bench.run()
+
+    assert whole
+    assert bench.tasks == whole
+    assert is_accounted_for(table)
+    assert not table.num_failed
+
+
+async def test_a_budget_that_is_spent_leaves_the_rest_to_the_next_run_and_pays_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    async with opened_bench(tmp_path / "whole", "Mountain_huts") as bench:
+        calls, whole = (await bench.run()).usage.calls, bench.tasks
+    async with opened_bench(tmp_path / "cut", "Mountain_huts") as bench:
+        tables = [await bench.run(max_calls=most) for most in (1, 5, 12, None)]
+
+    assert all(table.stopped for table in tables[:-1])
+    assert all(map(is_accounted_for, tables))
+    assert [table.usage.calls for table in tables[:-1]] == [1, 5, 12]
+    assert sum(table.usage.calls for table in tables) == calls
+    assert bench.tasks == whole
+
+
+async def test_a_model_that_dies_midway_and_comes_back_leaves_no_trace_in_the_tasks(
+    tmp_path: Path,
+) -> None:
+    async with opened_bench(tmp_path / "whole", "Parcel_post") as bench:
+        await bench.run()
+        whole = bench.tasks
+    async with opened_bench(tmp_path / "cut", "Parcel_post") as bench:
+        dying, alive = anyio.Event(), str(bench.settings.models.generator.base_url)
+        events: list[Progress] = []
+
+        async def serve_until_death(*, task_status: TaskStatus[str]) -> None:
+            async with open_completions(bench.model) as server:
+                task_status.started(server.base_url)
+                await dying.wait()
+
+        def hear(event: Progress) -> None:
+            events.append(event)
+            if len(events) == NUM_EVENTS_BEFORE_DEATH:
+                dying.set()
+
+        async with anyio.create_task_group() as group:
+            bench.point_at(await group.start(serve_until_death))
+            died = await bench.run(hear=hear)
+        bench.point_at(alive)
+        table = await bench.run()
+
+    assert {reason for row in died.stages for reason in row.failed} <= {
+        "model_unreachable",
+        "model_connection",
+    }
+    assert died.num_failed
+    assert died.accepted < table.accepted
+    assert bench.tasks == whole
+    assert all(map(is_accounted_for, (died, table)))
+
+
+async def test_two_runs_of_one_name_at_once_are_refused(tmp_path: Path) -> None:
+    async with opened_bench(tmp_path, "Parcel_post") as bench:
+        refused: list[str] = []
+
+        async def run_beside() -> None:
+            with pytest.raises(ConfigError) as error:
+                await bench.run()
+            refused.append(str(error.value))
+
+        async with anyio.create_task_group() as group:
+
+            def hear(_: Progress) -> None:
+                if not refused:
+                    refused.append("asked")
+                    group.start_soon(run_beside)
+
+            table = await bench.run(hear=hear)
+
+    assert "another process works on the run 'test'" in refused[1]
+    assert table.accepted
