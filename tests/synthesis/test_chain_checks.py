@@ -603,3 +603,15 @@ async def test_what_a_tool_only_seems_to_give_supports_nothing_without_the_judge
         Made,
     )
     assert len(model.asked) == 1
+
+
+@pytest.mark.claim("P59")
+async def test_an_id_that_the_judge_refuses_and_a_later_step_gives_is_in_the_wrong_order() -> None:
+    found = chain("list_orders", "find_customer")
+    answer = {"verdicts": [{"id": "1.customer_id", "is_supported": False, "reason": "nobody says"}]}
+    outcome, asked = await dependent("Which orders since 2026 has ann@example.com?", found, answer)
+    assert asked == ["dependency"]
+    assert outcome == Rejected(
+        "wrong_order",
+        "step 1 (list_orders), 'customer_id', which step 2 finds out, after it: nobody says",
+    )

@@ -150,7 +150,8 @@ class Listing:
         found = self._sorted(call, collection, found)
         rows = [self._store.shown(collection, entity) for entity in page.part(found)]
         answer = listed(collection.noun, rows, page.describe(len(found)))
-        return Answer(answer.shown, answer.more | page.synonyms(len(found)))
+        alone = _alone(call, collection.noun, rows[0]) if rows else {}
+        return Answer(answer.shown, {**answer.more, **page.synonyms(len(found)), **alone})
 
     def all_that_fit(self, call: Call, collection: Collection) -> list[Entity]:
         """Every entity that has what the arguments ask for."""
@@ -300,6 +301,21 @@ def _is_state(call: Call, noun: Noun, key: str, value: JsonValue) -> bool:
     usual = (*usual_values(key), *(noun.found.subject.statuses if noun.found is not None else ()))
     is_usual = str(value).casefold() in {str(each).casefold() for each in usual}
     return is_usual or is_documented(value, call.tool, named)
+
+
+def _alone(call: Call, noun: Noun, row: JsonObject) -> JsonObject:
+    """The first entity found, where a search is declared to give one with what names it, and no list."""
+    members = _members_of(call.tool.output_schema)
+    own, key = row.get(noun.identity.name), noun.identity.key
+    heads = ("", f"{noun.name}_", f"{noun.name.rpartition('_')[2]}_")
+    ids = {name: own for name in members if key_of(name) in {f"{head}{key}" for head in heads}}
+    is_list = any(isinstance(m, dict) and m.get("type") == "array" for m in members.values())
+    return {**row, **ids} if ids and not is_list else {}
+
+
+def _members_of(schema: JsonObject | None) -> JsonObject:
+    members = (schema or {}).get("properties")
+    return members if isinstance(members, dict) else {}
 
 
 def _is_plain(value: JsonValue) -> bool:

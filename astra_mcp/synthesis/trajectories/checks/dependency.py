@@ -12,7 +12,6 @@ from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.asking import Asks, incomplete
 from astra_mcp.synthesis.trajectories.asking import ask, stage_version
 from astra_mcp.synthesis.trajectories.chain import Chain
-from astra_mcp.synthesis.trajectories.checks.arguments import Argument
 from astra_mcp.synthesis.trajectories.checks.results import ResultFields, SchemaFields
 from astra_mcp.synthesis.trajectories.checks.shown_chain import (
     chain_of,
@@ -20,7 +19,7 @@ from astra_mcp.synthesis.trajectories.checks.shown_chain import (
     shown_servers,
     shown_steps,
 )
-from astra_mcp.synthesis.trajectories.checks.support import weigh
+from astra_mcp.synthesis.trajectories.checks.support import Weighed, weigh
 from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents
 from astra_mcp.synthesis.trajectories.task import TaskDraft
 from astra_mcp.types import JsonValue
@@ -72,15 +71,15 @@ class Dependency:
         for each in weighed:
             if each.fault is not None:
                 return Rejected(each.fault.reason, each.fault.detail)
-        undecided = {each.argument.id: each for each in weighed if each.is_open}
-        if not undecided:
-            return Made.of(item)
-        arguments = [each.argument for each in undecided.values()]
-        refused = await self._refused(item.value.query, chain, servers, arguments)
+        undecided = [each for each in weighed if each.is_open]
+        refused = (
+            await self._refused(item.value.query, chain, servers, undecided) if undecided else {}
+        )
         if not refused:
             return Made.of(item)
-        is_late = any(undecided[id].giver is not None for id in refused)
-        reason = "wrong_order" if is_late else "unsupported_argument"
+        # An id that a later step gives is what the order alone has spoilt.
+        late = [each for each in undecided if each.argument.id in refused and _is_late(each)]
+        reason = "wrong_order" if late else "unsupported_argument"
         return Rejected(reason, "; ".join(refused.values()))
 
     async def _refused(
@@ -88,9 +87,10 @@ class Dependency:
         query: str,
         chain: Chain,
         servers: tuple[DocumentedServer, ...],
-        arguments: Sequence[Argument],
+        undecided: Sequence[Weighed],
     ) -> dict[str, str]:
-        """Have open arguments judged; by id, the words on those that nothing supports."""
+        """Have open arguments judged; the words are on those that nothing supports, by their ids."""
+        arguments = [each.argument for each in undecided]
         shown: list[JsonValue] = [
             {"id": a.id, "step": a.step + 1, "tool": a.tool.name, "argument": a.name}
             for a in arguments
@@ -113,7 +113,17 @@ class Dependency:
         if missing:
             raise incomplete(_PROMPT, f"does not speak of {missing}")
         return {
-            a.id: f"step {a.step + 1} ({a.tool.name}), {a.name!r}: {verdicts[a.id].reason}"
-            for a in arguments
-            if not verdicts[a.id].is_supported
+            each.argument.id: _refusal(each, verdicts[each.argument.id].reason)
+            for each in undecided
+            if not verdicts[each.argument.id].is_supported
         }
+
+
+def _is_late(weighed: Weighed) -> bool:
+    return weighed.giver is not None and weighed.argument.is_issued
+
+
+def _refusal(weighed: Weighed, reason: str) -> str:
+    argument = weighed.argument
+    late = f", which step {weighed.giver} finds out, after it" if _is_late(weighed) else ""
+    return f"step {argument.step + 1} ({argument.tool.name}), {argument.name!r}{late}: {reason}"

@@ -71,7 +71,7 @@ class Weighed:
     support: Support | None = None
     fault: Fault | None = None
     giver: int | None = None
-    """Of one that is open: the first later step that finds it out, from 1."""
+    """Where nothing supports it: the first later step, from 1, whose result holds it."""
 
     @property
     def is_open(self) -> bool:
@@ -107,21 +107,14 @@ def _weighed(argument: Argument, chain: Chain, held: Sequence[HeldFields], query
     if _is_told(argument, query):
         return Weighed(argument, Support.QUERY)
     is_known = all(fields.is_whole for fields in earlier)
+    numbered = enumerate(later, argument.step + 2)
+    giver = next((n for n, h in numbered if argument.names & (h.names | h.likely)), None)
     if is_known and argument.is_issued and not _has_such_a_token(argument, query):
-        return Weighed(argument, fault=_fault(argument, later))
-    return Weighed(argument, giver=_giver(argument, later))
+        return Weighed(argument, fault=_fault(argument, giver), giver=giver)
+    return Weighed(argument, giver=giver)
 
 
-def _giver(argument: Argument, later: Sequence[HeldFields]) -> int | None:
-    """The number of the first later step whose result holds an argument that only a server can give."""
-    if not argument.is_issued:
-        return None
-    steps = enumerate(later, argument.step + 2)
-    return next((n for n, held in steps if argument.names & (held.names | held.likely)), None)
-
-
-def _fault(argument: Argument, later: Sequence[HeldFields]) -> Fault:
-    giver = _giver(argument, later)
+def _fault(argument: Argument, giver: int | None) -> Fault:
     what = f"step {argument.step + 1} ({argument.tool.name}) needs {argument.name!r}"
     if giver is not None:
         return Fault("wrong_order", f"{what}, which only step {giver} finds out, after it")

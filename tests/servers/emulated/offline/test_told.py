@@ -396,3 +396,20 @@ def test_every_subject_has_what_it_needs() -> None:
         assert found.fields, noun
         for row in found.subject.rows:
             assert tuple(row) == found.subject.columns
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_search_that_gives_one_thing_names_is_there_for_later_calls(seed: int) -> None:
+    found = {"type": "object", "properties": {"hut_id": text, "owner_id": text, "altitude": text}}
+    world = World(
+        document_of(
+            spec("search_hut", "Searches for a hut near a place.", place=text, output=found),
+            spec("book_beds", "Books beds in a hut.", hut_id=text, beds={"type": "integer"}),
+            spec("get_hut", "Gets a hut.", hut_id=text),
+        ),
+        seed=seed,
+    )
+    hut = world.call("search_hut", place="the lake")
+    assert hut["owner_id"] != hut["hut_id"]
+    assert world.call("get_hut", hut_id=hut["hut_id"])
+    assert world.call("book_beds", hut_id=hut["hut_id"], beds=2)
