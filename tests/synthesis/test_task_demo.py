@@ -88,10 +88,10 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Heard:
 
 @pytest.fixture(scope="module")
 def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
-    """Commands in a home of the module, whose settings would change what the demo makes."""
+    """Commands in a home of the module, whose settings no other command would take."""
     home = tmp_path_factory.mktemp("demo") / "home"
     home.mkdir()
-    (home / "astra.toml").write_text("[serve]\nfailure_rate = 0.5\n")
+    (home / "astra.toml").write_text("[no-such-section]\n")
     return Cli(home)
 
 

@@ -136,10 +136,10 @@ class ServerWords(FrozenModel):
     @cached_property
     def by_query(self) -> dict[str, tuple[WrittenTask, Said]]:
         """Each request with the task that it is, or is a variation of."""
-        return {said.query: (task, said) for task in self.tasks for said in said_of(task)}
+        return {said.query: (task, said) for task in self.tasks for said in _said_of(task)}
 
 
-def said_of(task: WrittenTask) -> Iterator[Said]:
+def _said_of(task: WrittenTask) -> Iterator[Said]:
     """The task, then its variations in other words than its own."""
     yield task
     yield from (said for said in task.variations.values() if said.query != task.query)
