@@ -91,10 +91,15 @@ def _reward(trajectory: Trajectory) -> float | None:
 
 
 def source_names(trajectory: Trajectory) -> Sequence[str]:
-    """Name what was played: an environment, or the servers."""
+    """Name what was played: an environment, a task by its id, or the servers."""
     source = trajectory.source
-    if source.get("kind") == "environment":
-        return [str(source.get("name"))]
+    match source.get("kind"):
+        case "environment":
+            return [str(source.get("name"))]
+        case "task":
+            return [str(source.get("id"))]
+        case _:
+            pass
     names = source.get("names")
     return [str(name) for name in names] if isinstance(names, list) else []
 
