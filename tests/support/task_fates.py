@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from scripted_tasks import Planted, chain_key
 from sqlalchemy import create_engine, text
 
 from astra_mcp.pipeline import ItemStatus, Outcome, YieldTable
-
-from scripted_tasks import Planted, chain_key
 
 __all__ = ["Fates", "Outcomes", "is_accounted_for", "read_outcomes"]
 
@@ -40,7 +39,10 @@ def is_accounted_for(table: YieldTable) -> bool:
         if sums != row.received or row.running:
             return False
     made = rows["server_task"].outputs + rows["execute"].outputs
-    return rows["augment"].received == made and rows["store"].received == rows["near_duplicate"].outputs
+    return (
+        rows["augment"].received == made
+        and rows["store"].received == rows["near_duplicate"].outputs
+    )
 
 
 @dataclass

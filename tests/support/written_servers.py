@@ -25,7 +25,9 @@ def _tool(
         "required": [*returns],
         "additionalProperties": False,
     }
-    return ToolDocument(name=name, description=description, input_schema=schema, output_schema=output)
+    return ToolDocument(
+        name=name, description=description, input_schema=schema, output_schema=output
+    )
 
 
 def _server(name: str, description: str, *tools: ToolDocument) -> ServerDocument:
@@ -97,16 +99,16 @@ _HUTS = _server(
 )
 _BIKES = _server(
     "城市单车",
-    "查询城市里的单车站点,预订单车,并查看骑行费用。",  # noqa: RUF001
+    "查询城市里的单车站点,预订单车,并查看骑行费用。",
     _tool(
         "search_station",
-        "按照城市里的地点名称查找最近的单车站点,并返回站点编号。",  # noqa: RUF001
+        "按照城市里的地点名称查找最近的单车站点,并返回站点编号。",
         {"place": _TEXT},
         {"station_id": _TEXT, "bikes": {"type": "integer"}},
     ),
     _tool(
         "reserve_bike",
-        "在某个站点为用户预订一辆单车,返回预订编号。",  # noqa: RUF001
+        "在某个站点为用户预订一辆单车,返回预订编号。",
         {"station_id": _TEXT, "minutes": _NUMBER},
         {"reservation_id": _TEXT, "bike_number": _TEXT},
     ),
