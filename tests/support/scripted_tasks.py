@@ -1,4 +1,4 @@
-"""A scripted model for trajectory synthesis, rollouts and rewards; half of what it proposes is flawed on purpose.
+"""A scripted model for task synthesis, rollouts and rewards; half of what it proposes is flawed on purpose.
 
 It answers by rules from what stands in the prompts, and keeps of each flaw which stage has to refuse it for
 which reason. Judges read what they are shown, and know nothing of what the writer meant.
@@ -6,37 +6,48 @@ which reason. Judges read what they are shown, and know nothing of what the writ
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from scripted_calls import (
+    Step,
+    droppable,
+    filled,
+    first_text,
+    is_late,
+    is_told,
+    produces,
+    proposed_chain,
+    required,
+    spoilt,
+    telling,
+    tools_of,
+    without_first,
+    written_query,
+    written_text,
+)
 from scripted_words import (
     MARKS,
     TELLING,
     Doc,
     chance,
-    is_free,
-    leaves,
-    sentence,
     told_part,
-    value_for,
-    words,
 )
 
 from astra_mcp.completions import Answer, AnswerCall, CompletionRequest
 from astra_mcp.types import JsonObject
 
-__all__ = ["CHAIN_FLAWS", "VARIATION_FLAWS", "Planted", "Step", "TaskModel", "chain_key"]
+__all__ = ["CHAIN_FLAWS", "VARIATION_FLAWS", "Planted", "TaskModel", "chain_key"]
 
-Step = tuple[str, str]
-"""A server and a tool."""
 CHAIN_FLAWS = (
     "invalid_chain", "names_a_tool", "other_language", "unsupported_argument", "unsupported_argument",
     "incoherent", "invented_argument", "invalid_arguments", "hidden_character", "low_question_quality",
     "low_scenario_realism", "low_tool_necessity",
 )  # fmt: skip
 VARIATION_FLAWS = (
-    "unchanged", "no_query", "other_language", "names_a_tool", "lost_detail", "other_intent", "hidden_character",
+    "unchanged", "no_query", "other_language", "names_a_tool", "lost_detail", "other_intent",
+    "hidden_character",
 )  # fmt: skip
 _PROPOSAL_FLAWS = ("unknown_tool", "too_short", "too_long", "no_chain", "no_task")
 _SERVER_TASK_FLAWS = (
@@ -45,8 +56,6 @@ _SERVER_TASK_FLAWS = (
 )  # fmt: skip
 _NAME = re.compile(r'Prompt "(\w+)", version')
 _TAG = re.compile(r"<(\w+)>\n(.*?)\n</\1>", re.DOTALL)
-_PRODUCING = frozenset(["create", "list", "search", "find", "get", "add", "lookup", "query", "start", "open", "new"])
-_IDS = frozenset({"id", "uuid", "guid"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +103,11 @@ class TaskModel:
         number = int(_found(r"Write task (\d+) of", text))
         tools: list[Doc] = server["tools"]
         drawn = chance(self.seed, "propose", server["server"], number)
-        chain = _chain(tools, drawn)
+        chain = proposed_chain(tools, drawn)
         flaw = _PROPOSAL_FLAWS[drawn.randrange(len(_PROPOSAL_FLAWS))] if number % 2 == 0 else ""
         if len(chain) < 2:
             flaw = flaw or "too_short"
-        answer: JsonObject = {
+        answer: Doc = {
             "is_possible": True,
             "reason": "so",
             "task": "Do it.",
@@ -106,7 +115,7 @@ class TaskModel:
         }
         match flaw:
             case "unknown_tool":
-                answer["tools"] = [*chain[:1], f"{chain[0]}_of_all_things", *chain[1:2]]
+                answer["tools"] = [chain[0], f"{chain[0]}_of_all_things"]
             case "too_short":
                 answer["tools"] = [*chain[:1]]
             case "too_long":
@@ -130,7 +139,7 @@ class TaskModel:
             tool = drawn.choice(server["tools"])
             flaw = drawn.choice(_SERVER_TASK_FLAWS) if number % 2 == 0 else ""
             flaw = "other_language" if language == "other" else flaw
-            query = _query(language, [*_telling([tool])], server["server"], number)
+            query = written_query(language, [*telling([tool])], server["server"], number)
             names: list[str] = [tool["name"]]
             match flaw:
                 case "unknown_tool":
@@ -142,7 +151,7 @@ class TaskModel:
                 case "near_duplicate":
                     query, names = f"{tasks[0]['query']} Soon.", tasks[0]["tools"]
                 case _:
-                    query = _spoilt(query, flaw, language, tool["name"])
+                    query = spoilt(query, flaw, language, tool["name"])
             if flaw:
                 self._plant(f"item {server['server']}/server-{number}", flaw)
             self.plans[query] = [(server["server"], name) for name in names]
@@ -152,18 +161,18 @@ class TaskModel:
     def _chain_task(self, parts: Doc, text: str) -> JsonObject:
         steps = [(s["server"], s["tool"]) for s in parts["chain"]["steps"]]
         language = _language(_found(r"in the language (.*?), and", text))
-        tools = _tools(parts["servers"], steps)
+        tools = tools_of(parts["servers"], steps)
         drawn = chance(self.seed, "write", steps)
-        told, is_late = [*_telling(tools)], _is_late(tools)
+        told = [*telling(tools)]
         joined = {(j["to_step"], j["argument"]) for j in parts["chain"]["joins"]}
         told = [(n, name, value) for n, name, value in told if (n + 1, name) not in joined]
         flaw = drawn.choice(CHAIN_FLAWS) if drawn.random() < 0.5 else ""
-        flaw = "wrong_order" if is_late else self._possible(flaw, told, tools)
+        flaw = "wrong_order" if is_late(tools) else self._possible(flaw, told, tools)
         flaw = "other_language" if language == "other" else flaw
         if flaw == "unsupported_argument":
-            told = _without_first(told, tools)
-        query = _query(language, told, "chain", steps)
-        query = _spoilt(query, flaw, language, steps[0][1])
+            told = without_first(told, tools)
+        query = written_query(language, told, "chain", steps)
+        query = spoilt(query, flaw, language, steps[0][1])
         if flaw:
             self._plant(chain_key(steps), flaw)
         if flaw == "invalid_chain":
@@ -175,11 +184,11 @@ class TaskModel:
     def _possible(self, flaw: str, told: Sequence[tuple[int, str, Any]], tools: list[Doc]) -> str:
         """The flaw, or another one where the chain has no place for it."""
         match flaw:
-            case "unsupported_argument" if not _droppable(told, tools):
+            case "unsupported_argument" if not droppable(told, tools):
                 return "incoherent"
-            case "invented_argument" if _first_text(tools[0]) is None:
+            case "invented_argument" if first_text(tools[0]) is None:
                 return "incoherent"
-            case "invalid_arguments" if not _required(tools[0]):
+            case "invalid_arguments" if not required(tools[0]):
                 return "incoherent"
             case _:
                 return flaw
@@ -187,13 +196,13 @@ class TaskModel:
     def _step_arguments(self, parts: Doc, _: str) -> JsonObject:
         query, tool = str(parts["query"]), parts["tool"]["tools"][0]
         results = [_json(call["result"]) for call in parts["earlier"]]
-        arguments, missing = _filled(tool, query, results, {*parts["given"]})
+        arguments, missing = filled(tool, query, results, {*parts["given"]})
         if not parts["earlier"]:
             match self.flaws.get(query):
                 case "invented_argument":
-                    arguments[str(_first_text(tool))] = "quenby marsh 99"
+                    arguments[str(first_text(tool))] = "quenby marsh 99"
                 case "invalid_arguments":
-                    arguments.pop(next(iter(_required(tool))), None)
+                    arguments.pop(next(iter(required(tool))), None)
                     missing = []
                 case _:
                     pass
@@ -203,12 +212,12 @@ class TaskModel:
 
     def _dependency(self, parts: Doc, _: str) -> JsonObject:
         steps = [(s["server"], s["tool"]) for s in parts["chain"]["steps"]]
-        tools = _tools(parts["servers"], steps)
+        tools = tools_of(parts["servers"], steps)
         verdicts: list[Any] = []
-        for each in parts["arguments"]:
-            place, name = each["step"] - 1, each["argument"]
-            is_supported = _is_told(tools[place], name, str(parts["query"])) or any(
-                _produces(tool, name) for tool in tools[:place]
+        for each in cast("list[Doc]", parts["arguments"]):
+            place, name = int(each["step"]) - 1, str(each["argument"])
+            is_supported = is_told(tools[place], name, str(parts["query"])) or any(
+                produces(tool, name) for tool in tools[:place]
             )
             verdicts.append({"id": each["id"], "reason": "read", "is_supported": is_supported})
         return {"verdicts": verdicts}
@@ -262,7 +271,7 @@ class TaskModel:
         if flaw == "lost_detail" and not told:
             flaw = "other_intent"
         kept = told.partition("; ")[2] if flaw == "lost_detail" else told
-        query = _text(language, kept, axis, request)
+        query = written_text(language, kept, axis, request)
         match flaw:
             case "unchanged":
                 query = request
@@ -270,7 +279,7 @@ class TaskModel:
                 query = " "
             case _:
                 steps = self.plans.get(request) or [("", "summon_the_moon")]
-                query = _spoilt(query, flaw, language, steps[0][1])
+                query = spoilt(query, flaw, language, steps[0][1])
         if flaw:
             self._plant(f"{axis} of {request}", flaw)
         self.plans.setdefault(query, self.plans.get(request, []))
@@ -286,7 +295,7 @@ class TaskModel:
         if len(results) >= len(steps):
             last = json.dumps(results[-1], ensure_ascii=False)[:200] if results else "nothing"
             words = f"It is done; the last thing that I found is {last}"
-            return Answer(content=f"都办好了，结果在这里：{last}" if _is_chinese(query) else words)
+            return Answer(content=f"都办好了,结果在这里:{last}" if _is_chinese(query) else words)
         wanted = steps[len(results)][1]
         shown = [tool["function"] for tool in tools]
         named = [f for f in shown if f["name"] == wanted] or [
@@ -294,7 +303,7 @@ class TaskModel:
         ]
         if not named:
             return Answer(content="There is no such tool.")
-        arguments, _ = _filled(named[0], query, results, set())
+        arguments, _ = filled(named[0], query, results, set())
         return Answer(calls=(AnswerCall(name=named[0]["name"], arguments=arguments),))
 
     def _plant(self, key: str, flaw: str) -> None:
@@ -335,196 +344,3 @@ def _read(text: str) -> Any:
 
 def _has(reason: str, text: str) -> bool:
     return any(mark in text for mark in MARKS[reason].values())
-
-
-def _tools(servers: Sequence[Doc], steps: Sequence[Step]) -> list[Doc]:
-    found = {(s["server"], tool["name"]): tool for s in servers for tool in s["tools"]}
-    return [found[step] for step in steps]
-
-
-def _required(tool: Doc) -> dict[str, Doc]:
-    schema: Doc = tool.get("parameters") or {}
-    members: Doc = schema.get("properties") or {}
-    return {
-        name: members[name]
-        for name in schema.get("required") or ()
-        if isinstance(members.get(name), dict)
-    }
-
-
-def _is_id(name: str) -> bool:
-    return (words(name) or [""])[-1] in _IDS
-
-
-def _produces(tool: Doc, name: str) -> bool:
-    """True where a tool is said, by its results or its name, to give the value of an id."""
-    if not _is_id(name) or name in _required(tool):
-        return False
-    if "returns" in tool:
-        return f'"{name}"' in json.dumps(tool["returns"])
-    own, subject = words(tool["name"]), words(name)[:-1]
-    return (
-        bool(own)
-        and own[0] in _PRODUCING
-        and bool(subject)
-        and any(word.rstrip("s") == subject[-1].rstrip("s") for word in own[1:])
-    )
-
-
-def _is_late(tools: Sequence[Doc]) -> bool:
-    """True where a step needs what a later one gives, and none before it."""
-    return any(
-        any(_produces(t, name) for t in tools[place + 1 :])
-        and not any(_produces(t, name) for t in tools[:place])
-        for place, tool in enumerate(tools)
-        for name, schema in _required(tool).items()
-        if not is_free(schema)
-    )
-
-
-def _telling(tools: Sequence[Doc]) -> Iterator[tuple[int, str, Any]]:
-    """The step, the argument and the value of what a query has to tell."""
-    for place, tool in enumerate(tools):
-        for name, schema in _required(tool).items():
-            if is_free(schema) or any(_produces(t, name) for t in tools):
-                continue
-            yield place, name, value_for(name, schema, tool["parameters"])
-
-
-def _droppable(told: Sequence[tuple[int, str, Any]], tools: Sequence[Doc]) -> list[str]:
-    return [
-        name
-        for place, name, value in told
-        if not _required(tools[place])[name].get("enum")
-        and [*leaves(value)]
-        and isinstance(value, str | int)
-    ]
-
-
-def _without_first(
-    told: Sequence[tuple[int, str, Any]], tools: Sequence[Doc]
-) -> list[tuple[int, str, Any]]:
-    dropped = _droppable(told, tools)[0]
-    gone = {leaf for _, name, value in told if name == dropped for leaf in leaves(value)}
-    return [each for each in told if each[1] != dropped and gone.isdisjoint(leaves(each[2]))]
-
-
-def _query(language: str, told: Sequence[tuple[int, str, Any]], *of: object) -> str:
-    phrases = (
-        f'{" ".join(words(name))} is "{leaf}"' for _, name, value in told for leaf in leaves(value)
-    )
-    return _text("zh" if language == "zh" else "en", "; ".join(dict.fromkeys(phrases)), *of)
-
-
-def _text(language: str, told: str, *of: object) -> str:
-    before, after = TELLING[language]
-    num = 1 + (len(told) // 60 if language == "zh" else len(told) // 400)
-    opening = " ".join(sentence(language, *of, number) for number in range(num))
-    return f"{opening} {before}{told}{after}"
-
-
-def _spoilt(query: str, flaw: str, language: str, tool: str) -> str:
-    """Put a flaw of words into a query; others leave it as it is."""
-    tongue = "zh" if language == "zh" else "en"
-    match flaw:
-        case "names_a_tool":
-            return f"{query} (`{tool}`)"
-        case "hidden_character":
-            return f"{query}\u200b"
-        case "other_language" if language != "other":
-            return _text("en" if tongue == "zh" else "zh", told_part(query), query)
-        case _ if flaw in MARKS:
-            return f"{query} {MARKS[flaw][tongue]}"
-        case _:
-            return query
-
-
-def _is_told(tool: Doc, name: str, query: str) -> bool:
-    schema = _required(tool).get(name)
-    if schema is None:
-        return False
-    value = value_for(name, schema, tool["parameters"])
-    return is_free(schema) or all(f'"{leaf}"' in query for leaf in leaves(value))
-
-
-def _filled(
-    tool: Doc, query: str, results: Sequence[Any], given: set[str]
-) -> tuple[Doc, list[str]]:
-    """Fill in a call from the query, and from results where it does not tell."""
-    arguments: Doc = {}
-    missing: list[str] = []
-    for name, schema in _required(tool).items():
-        if name in given:
-            continue
-        value = value_for(name, schema, tool["parameters"])
-        found = None if _is_told(tool, name, query) else _in_results(name, results)
-        if found is not None:
-            arguments[name] = found
-        elif _is_told(tool, name, query) or schema.get("enum"):
-            arguments[name] = value
-        else:
-            missing.append(name)
-    return arguments, missing
-
-
-def _in_results(name: str, results: Sequence[Any]) -> Any:
-    for wanted in (words(name), ["id"] if _is_id(name) else []):
-        for result in reversed(results):
-            for key, value in _members(result):
-                if wanted and words(key) == wanted and isinstance(value, str | int):
-                    return value
-    return None
-
-
-def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, member in cast("Doc", value).items():
-            yield key, member
-            yield from _members(member)
-    elif isinstance(value, list):
-        for member in cast("list[Any]", value):
-            yield from _members(member)
-
-
-def _first_text(tool: Doc) -> str | None:
-    """The first argument whose value cannot be the assistant's own text."""
-    for name, schema in _required(tool).items():
-        plain = schema.get("type") == "string" and not {"enum", "format", "pattern"} & schema.keys()
-        last = (words(name) or [""])[-1]
-        if (
-            plain
-            and schema.get("default") is None
-            and last
-            in (
-                "city",
-                "name",
-                "place",
-                "query",
-                "id",
-                "email",
-                "owner",
-                "symbol",
-                "keyword",
-                "location",
-                "path",
-                "topic",
-            )
-        ):
-            return name
-    return None
-
-
-def _chain(tools: Sequence[Doc], drawn: Any) -> list[str]:
-    """Two or three tools; one that gives an id before one that takes it, or in every fourth the other way."""
-    pairs = [
-        (one["name"], other["name"])
-        for one in tools
-        for other in tools
-        for name in _required(other)
-        if one is not other and _produces(one, name)
-    ]
-    if pairs and drawn.random() < 0.75:
-        pair = drawn.choice(pairs)
-        return [*(reversed(pair) if drawn.random() < 0.4 else pair)]
-    names = [tool["name"] for tool in tools]
-    return drawn.sample(names, min(len(names), drawn.randint(2, 3)))

@@ -1,4 +1,4 @@
-"""What a scripted model says of tools: values for arguments, and sentences in English and Chinese by a seed."""
+"""What a scripted model says of tools: values for arguments, and sentences in English and Chinese."""
 
 import json
 import re
@@ -25,15 +25,15 @@ Doc = dict[str, Any]
 MARKS: Mapping[str, Mapping[str, str]] = {
     "incoherent": {
         "en": "Besides, cut my hair and repaint the moon.",
-        "zh": "另外请给我理发，再把月亮刷成蓝色。",
+        "zh": "另外请给我理发,再把月亮刷成蓝色。",
     },
     "other_intent": {
         "en": "Forget all of that and tell me a joke instead.",
-        "zh": "算了，这些都不要了，给我讲个笑话吧。",
+        "zh": "算了,这些都不要了,给我讲个笑话吧。",
     },
     "low_question_quality": {
         "en": "Or whatever, the usual thing.",
-        "zh": "或者随便弄弄，反正照旧。",
+        "zh": "或者随便弄弄,反正照旧。",
     },
     "low_scenario_realism": {
         "en": "My robot twin wants it for no reason.",
@@ -47,15 +47,34 @@ MARKS: Mapping[str, Mapping[str, str]] = {
 """By the reason for which a judge that reads the sentence refuses: nothing else of a text tells him."""
 TELLING: Mapping[str, tuple[str, str]] = {
     "en": ("What I can tell: ", ". That is all there is."),
-    "zh": ("我知道的情况是：", "。就这些了。"),
+    "zh": ("我知道的情况是:", "。就这些了。"),
 }
 """Between these stand the values that a text tells."""
-_EN = ["baker", "sailor", "teacher", "gardener", "nurse", "farmer", "driver", "painter", "tailor", "plumber", "mason", "weaver", "cobbler", "potter", "brewer", "miller", "harvest", "wedding", "picnic", "concert", "voyage", "market", "lecture", "festival", "reunion", "errand", "rehearsal", "breakfast", "meadow", "river", "attic", "village", "orchard", "cellar", "bridge", "lighthouse", "chapel", "quarry", "stable", "tunnel", "valley", "blanket", "kettle", "lantern", "ladder", "basket", "saddle", "violin", "compass", "barrel", "anchor", "hammer", "needle", "pencil", "ribbon", "yesterday", "tonight", "tomorrow", "soon", "quietly", "gladly", "hastily", "patiently", "carefully", "seldom", "often", "nearly", "almost", "cousin", "neighbour", "uncle", "grandmother", "colleague", "landlord", "captain", "apprentice", "stranger", "visitor", "guest", "twin"]  # fmt: skip
-_ZH = ["面包师", "水手", "老师", "园丁", "护士", "农民", "司机", "画家", "裁缝", "木匠", "婚礼", "野餐", "音乐会", "旅行", "集市", "讲座", "节日", "聚会", "排练", "早餐", "草地", "河边", "阁楼", "村庄", "车站", "果园", "地窖", "大桥", "灯塔", "山谷", "毯子", "水壶", "灯笼", "梯子", "篮子", "小提琴", "指南针", "木桶", "锤子", "铅笔", "昨天", "今晚", "明天", "很快", "悄悄", "高兴", "匆忙", "耐心", "小心", "难得", "表弟", "邻居", "叔叔", "祖母", "同事", "房东", "船长", "学徒", "客人", "双胞胎"]  # fmt: skip
+_EN_WORDS = """
+    baker sailor teacher gardener nurse farmer driver painter tailor plumber mason weaver cobbler potter
+    brewer miller harvest wedding picnic concert voyage market lecture festival reunion errand
+    rehearsal breakfast
+    meadow river attic village orchard cellar bridge lighthouse chapel quarry stable tunnel valley
+    blanket kettle lantern ladder basket saddle violin compass barrel anchor hammer needle pencil ribbon
+    yesterday tonight tomorrow soon quietly gladly hastily patiently carefully seldom often nearly almost
+    cousin neighbour uncle grandmother colleague landlord captain apprentice stranger visitor guest twin
+"""
+_ZH_WORDS = """
+    面包师 水手 老师 园丁 护士 农民 司机 画家 裁缝 木匠 婚礼 野餐 音乐会 旅行 集市 讲座 节日 聚会 排练 早餐
+    草地 河边 阁楼 村庄 车站 果园 地窖 大桥 灯塔 山谷 毯子 水壶 灯笼 梯子 篮子 小提琴 指南针 木桶 锤子 铅笔
+    昨天 今晚 明天 很快 悄悄 高兴 匆忙 耐心 小心 难得 表弟 邻居 叔叔 祖母 同事 房东 船长 学徒 客人 双胞胎
+"""
+_EN, _ZH = _EN_WORDS.split(), _ZH_WORDS.split()
 _FORMS = {
-    "en": "For the {} of my {} near the {} I, a {}, {} need this for a {} with a {} and a {}, and {} a {} waits by the {}.",
-    "zh": "我是{}，为了{}旁边的{}，想要{}把这件事办好，还要带上{}和{}，因为{}的{}在{}等着{}，非常感谢你的帮助。",
+    "en": (
+        "For the {} of my {} near the {} I, a {}, {} need this for a {} with a {} and a {}, and {} a {}"
+        " waits by the {}."
+    ),
+    "zh": (
+        "我是{},为了{}旁边的{},想要{}把这件事办好,还要带上{}和{},因为{}的{}在{}等着{},非常感谢你的帮助。"
+    ),
 }
+_MAX_DEPTH = 6
 _IDS = frozenset({"id", "uuid", "guid"})
 
 
@@ -108,37 +127,36 @@ def leaves(value: Any) -> Iterator[str]:
 
 def value_for(name: str, schema: Any, root: Doc, depth: int = 0) -> Any:
     """A value that a schema is likely to take; the same for the same name and schema."""
-    if not isinstance(schema, dict) or depth > 6:
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return "amber 48"
     found = _resolved(cast("Doc", schema), root)
-    if found.get("default") is not None:
-        return found["default"]
-    if "const" in found:
-        return found["const"]
-    if found.get("enum"):
-        return next((each for each in found["enum"] if each is not None), None)
-    drawn = chance("value", name)
-    kind = found.get("type", "object" if "properties" in found else "string")
+    named = [found.get("default"), found.get("const"), *(found.get("enum") or ())]
+    known = [value for value in named if value is not None]
+    return known[0] if known else _made_for(name, found, root, depth)
+
+
+def _made_for(name: str, schema: Doc, root: Doc, depth: int) -> Any:
+    kind = schema.get("type", "object" if "properties" in schema else "string")
     if isinstance(kind, list):
         kind = next((k for k in cast("list[str]", kind) if k != "null"), "string")
     match kind:
         case "integer" | "number":
-            low = found.get("minimum", found.get("exclusiveMinimum", 2) + 1)
-            high = found.get("maximum", found.get("exclusiveMaximum", low + 40) - 1)
-            return drawn.randint(int(low), max(int(low), min(int(high), int(low) + 40)))
+            low = schema.get("minimum", schema.get("exclusiveMinimum", 2) + 1)
+            high = schema.get("maximum", schema.get("exclusiveMaximum", low + 40) - 1)
+            return chance("value", name).randint(
+                int(low), max(int(low), min(int(high), int(low) + 40))
+            )
         case "boolean":
             return True
         case "array":
-            inner = value_for(name, found.get("items", {}), root, depth + 1)
-            return [inner] * max(1, int(found.get("minItems", 1)))
+            inner = value_for(name, schema.get("items", {}), root, depth + 1)
+            return [inner] * max(1, int(schema.get("minItems", 1)))
         case "object":
-            members: Doc = found.get("properties") or {}
-            needed = [n for n in found.get("required") or () if n in members]
+            members: Doc = schema.get("properties") or {}
+            needed = [n for n in schema.get("required") or () if n in members]
             return {n: value_for(n, members[n], root, depth + 1) for n in needed}
-        case "null":
-            return None
         case _:
-            return _text_for(name, found, drawn)
+            return _text_for(name, schema, chance("value", name))
 
 
 def _resolved(schema: Doc, root: Doc) -> Doc:
@@ -146,7 +164,7 @@ def _resolved(schema: Doc, root: Doc) -> Doc:
     if isinstance(reference, str) and reference.startswith("#/"):
         found: Any = root
         for step in reference.split("/")[1:]:
-            found = found.get(step, {}) if isinstance(found, dict) else {}
+            found = cast("Doc", found).get(step, {}) if isinstance(found, dict) else {}
         return cast("Doc", found)
     for word in ("anyOf", "oneOf", "allOf"):
         branches = schema.get(word)
