@@ -33,25 +33,19 @@ sys.path[:] = [
 ]
 
 import anyio  # noqa: E402 - after the search path is right
-from trajectory_model import LATENCY, query  # noqa: E402
+from emulated_tasks import make_tasks  # noqa: E402
+from trajectory_model import LATENCY  # noqa: E402
 
 from astra_mcp.call_record import EpisodeId, EpisodeStatus  # noqa: E402
-from astra_mcp.compose.synthesis.documents import WantedServers, read_documents  # noqa: E402
 from astra_mcp.llm.config import ModelConfig, Role  # noqa: E402
 from astra_mcp.llm.model import open_model  # noqa: E402
 from astra_mcp.llm.usage import Usage  # noqa: E402
-from astra_mcp.synthesis.trajectories.task import Task, TaskOrigin, task_id  # noqa: E402
 from astra_mcp.trajectory import AssistantMessage, Trajectory, TrajectoryWriter  # noqa: E402
 from astra_mcp.types import Origin  # noqa: E402
 from gateway.api.client import GatewayClient  # noqa: E402
 from gateway.api.wire import FailureRequest, SourceTask  # noqa: E402
 from gateway.edge.keys import read_control_key  # noqa: E402
 from gateway.episodes.record import read_record, record_path  # noqa: E402
-from registry.documents.preparation import prepare_server  # noqa: E402
-from registry.importers.detection import detect  # noqa: E402
-from registry.intake.importing import import_documents  # noqa: E402
-from registry.store.database import open_database  # noqa: E402
-from registry.store.tasks import DatabaseTaskStore  # noqa: E402
 from training.rewards.rules import call_status  # noqa: E402
 from training.rollout.agents.model_agent import ModelAgent  # noqa: E402
 from training.rollout.plan import plan_rollouts  # noqa: E402
@@ -65,7 +59,6 @@ from process_accounts import cpu_seconds, resident_bytes  # noqa: E402
 LIMIT = 1.2
 """What we aim at for the ratio of wall time to its bound."""
 _SERVERS = 20
-_TURNS = range(6, 15)
 _MIB = 2**20
 
 
@@ -117,7 +110,7 @@ async def _measure(options: argparse.Namespace) -> dict[str, Any]:
     )
     with tempfile.TemporaryDirectory(prefix="astra-mcp-bench-") as folder:
         home = Path(folder)
-        await _make_tasks(home, options.rollouts)
+        await make_tasks(home, options.rollouts, servers=_SERVERS)
         played = await _play(options, home)
         faults = [*_faults(played.trajectories, home, options.rollouts)]
     answers = [_num_answers(trajectory) for trajectory in played.trajectories]
@@ -145,54 +138,6 @@ async def _measure(options: argparse.Namespace) -> dict[str, Any]:
         "gateway_mib": round(played.gateway_mib),
         "conditions": circumstances.finished(),
     }
-
-
-async def _make_tasks(home: Path, num: int) -> None:
-    """Fill a registry with emulated servers and tasks of two of them each."""
-    file = home / "documents.jsonl"
-    file.write_text("\n".join(map(_document, range(_SERVERS))), encoding="utf-8")
-    async with open_database(f"sqlite:///{home / 'registry.db'}") as database:
-        await import_documents(database, detect(file).read(file), prepare=prepare_server)
-        there = await read_documents(database, WantedServers())
-        names = sorted(there)
-        tasks: list[Task] = []
-        for number in range(num):
-            servers = (names[number % len(names)], names[(number + 1) % len(names)])
-            asked = query(number, _TURNS[number % len(_TURNS)])
-            tasks.append(
-                Task(
-                    id=task_id(servers, asked),
-                    servers=servers,
-                    versions={name: there[name].version for name in servers},
-                    origin=TaskOrigin.SERVER,
-                    query=asked,
-                    language="en",
-                    writer="scripted",
-                    judge="scripted",
-                )
-            )
-        await DatabaseTaskStore(database).save("benchmark", tasks)
-
-
-def _document(number: int) -> str:
-    """The documents of one server, as a row of a file."""
-    ship = {"type": "object", "properties": {"ship": {"type": "string"}}, "required": ["ship"]}
-    described: dict[str, tuple[str, dict[str, Any]]] = {
-        "list_berths": ("List the berths.", {"type": "object", "properties": {}}),
-        "book_berth": ("Book a berth for a ship.", ship),
-        "find_ship": ("Tell in which berth a ship is.", ship),
-    }
-    tools = [
-        {"name": f"{name}_{number}", "description": words, "parameters": parameters}
-        for name, (words, parameters) in described.items()
-    ]
-    about = {
-        "server_title": f"berths_{number}",
-        "server_name": f"berths_{number}",
-        "server_description": "The berths of a harbour: which are free, and bookings of them.",
-        "domain": "logistics",
-    }
-    return json.dumps({"base_info": {"group_info": about, "tool_list": tools}, "features": {}})
 
 
 async def _play(options: argparse.Namespace, home: Path) -> _Played:

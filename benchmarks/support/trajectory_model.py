@@ -10,7 +10,7 @@ import anyio
 from astra_mcp.completions import Answer, AnswerCall, CompletionRequest
 from astra_mcp.types import JsonObject
 
-__all__ = ["LATENCY", "answer_in_time", "query", "turns_of"]
+__all__ = ["LATENCY", "answer", "answer_in_time", "query", "turns_of"]
 
 LATENCY = "TRAJECTORY_LATENCY"
 """Variable with the seconds that an answer takes."""
@@ -33,10 +33,11 @@ def turns_of(text: str) -> int:
 async def answer_in_time(request: CompletionRequest) -> Answer:
     """Answer like a model that thinks."""
     await anyio.sleep(float(os.environ[LATENCY]))
-    return _answer(request.messages, cast("list[JsonObject]", request.body.get("tools") or []))
+    return answer(request.messages, cast("list[JsonObject]", request.body.get("tools") or []))
 
 
-def _answer(messages: Sequence[JsonObject], tools: Sequence[JsonObject]) -> Answer:
+def answer(messages: Sequence[JsonObject], tools: Sequence[JsonObject]) -> Answer:
+    """Make the calls of the next turn, or say that all is done."""
     asked = next(str(m["content"]) for m in messages if m["role"] == "user")
     turn = sum(m["role"] == "assistant" for m in messages)
     if turn + 1 >= turns_of(asked):
