@@ -22,7 +22,7 @@ __all__ = ["Connections", "open_connections"]
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
 """An address that takes longer than this to connect to is taken for unreachable."""
-MAX_POOL = 32
+MAX_POOL = 8
 """Connections of one client: for every request, it looks at each connection that it has."""
 _NO_KEY = "none"
 """What endpoints that need no key are sent, since the client sends one always."""

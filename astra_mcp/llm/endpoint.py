@@ -87,7 +87,8 @@ class Endpoint:
         seconds = self._config.deadline_seconds
         try:
             with anyio.fail_after(seconds), self._connections.borrow() as client:
-                response = await client.post(path, cast_to=httpx2.Response, body=body)
+                content = _encode(body)
+                response = await client.post(path, cast_to=httpx2.Response, content=content)
             _note_retries(response.request)
         except openai.OpenAIError as error:
             if isinstance(error, openai.APIError):
@@ -157,6 +158,20 @@ class Endpoint:
                 unpriced=cost is None,
             )
         )
+
+
+def _encode(body: JsonObject) -> bytes:
+    """Write a request down: faster than the client does, which matters at a conversation's every turn.
+
+    Raises:
+        UnicodeEncodeError: It holds half a surrogate pair.
+    """
+    try:
+        return orjson.dumps(body)
+    except (
+        orjson.JSONEncodeError
+    ):  # integers beyond 64 bits, which the endpoint may take, or that half
+        return json.dumps(body, ensure_ascii=False).encode()
 
 
 def _note_retries(last: httpx2.Request) -> None:

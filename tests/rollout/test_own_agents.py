@@ -326,3 +326,39 @@ def test_a_user_of_a_model_speaks_and_is_told_of(play: Play, endpoint: Completio
     assert (recorded["user"], recorded["max_user_turns"]) == ("the-user", 4)
     assert recorded["max_seconds"] == 240.0
     assert done.told["model_calls"] == 2
+
+
+def word(message: str, *, is_done: bool = False) -> str:
+    """What the model of a user answers."""
+    return json.dumps({"message": message, "is_done": is_done, "reason": "Known."})
+
+
+@pytest.mark.claim("P72")
+@pytest.mark.parametrize(
+    ("later", "end"),
+    [
+        (word("", is_done=True), (0, "closed", "answer", "done", "Known.", 1, None)),
+        (word("And how long?"), (0, "closed", "user_turns", "limit", None, 3, None)),
+        ("no JSON", (1, "failed", "failure", None, None, 1, "user")),
+    ],
+    ids=["own rule", "limit", "failure"],
+)
+def test_a_user_ends_by_its_own_rule_by_the_limit_or_by_failing_each_told_apart(
+    play: Play, endpoint: CompletionsServer, later: str, end: tuple[Any, ...]
+) -> None:
+    def reply(body: Body) -> Any:
+        if body["model"] == "the-agent":
+            return says("300 tons.")
+        return says(later if "300 tons." in str(body["messages"][1]["content"]) else word("Heavy?"))
+
+    endpoint.always = reply
+    models = model_at(endpoint, "agent") | model_at(endpoint, "user")
+    done, trajectory = play("--user", "simulated", "--max-user-turns", "3", **models)
+
+    user, failure = trajectory.user, trajectory.failure
+    assert user is not None
+    ended = (trajectory.status, trajectory.stop, user.end, user.reason, user.turns)
+    assert (done.returncode, *ended, failure and failure.boundary) == end
+    (episode,) = done.told["episodes"]
+    assert (episode["status"], episode["stop"]) == end[1:3]
+    assert [m.role for m in trajectory.messages] == ["user", "assistant"] * end[5]

@@ -5,17 +5,21 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
+from emulated_tasks import make_tasks
+from trajectory_model import answer
 
 from astra_mcp.errors import ModelError
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
 from astra_mcp.llm.usage import metered
+from astra_mcp.schemas import compile_validator
 from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.trajectory import (
     AssistantMessage,
@@ -23,6 +27,7 @@ from astra_mcp.trajectory import (
     ToolMessage,
     Trajectory,
     UserMessage,
+    trajectory_schema,
 )
 from astra_mcp.types import JsonValue, ToolResult
 from gateway.api.wire import SourceEnvironment
@@ -61,6 +66,8 @@ def beside_the_product() -> Generator[None]:
     sys.path.remove(str(packages))
 
 
+OWN = ("agent", "created_at", "episode_id")
+"""What is each run's own."""
 SHIP = spec("ship", {"name": {"type": "string"}, "deck": {"type": ["integer", "null"]}}, ["name"])
 EPISODES: Mapping[str, Sequence[Entry]] = {
     "an answer at once": [says("It rains.")],
@@ -160,6 +167,32 @@ async def test_trajectories_of_both_differ_in_the_agent_s_name_alone(
     assert {line.pop("agent") for line in foreign} == {'{"name":"qwen-agent","model":"scripted"}'}
     assert own == foreign
     assert json.loads(own[0]["reward"])["recall"] == 1.0
+
+
+@pytest.mark.claim("P70")
+def test_both_loops_play_twenty_tasks_alike(endpoint: CompletionsServer, tmp_path: Path) -> None:
+    endpoint.always = lambda body: answer(body["messages"], body["tools"])
+    home = tmp_path / "home"
+    home.mkdir()
+    ids = anyio.run(partial(make_tasks, home, 20, servers=5))
+    schema = compile_validator(trajectory_schema())
+    told: list[list[dict[str, Any]]] = []
+    for name, agent in (("small", "model"), ("qwen-agent:small", "qwen-agent")):
+        file = tmp_path / f"{len(told)}.jsonl"
+        model = ("--agent", name, "--base-url", endpoint.base_url, "--failure-rate", "0.2")
+        done = Cli(home).run("rollout", *model, "--tasks", "all", "--out", str(file), "--json")
+        assert done.returncode == 0, done.stderr
+        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        assert {json.loads(line["agent"])["name"] for line in lines} == {agent}
+        assert all(schema.is_valid(line) for line in lines)
+        told.append([{k: v for k, v in line.items() if k not in OWN} for line in lines])
+
+    own, foreign = told
+    assert [json.loads(line["source"])["id"] for line in own] == ids
+    assert {line["status"] for line in own} == {"closed"}
+    origins = {note["origin"] for line in own for note in json.loads(line["calls"])}
+    assert origins == {"tool", "injected"}
+    assert foreign == own
 
 
 def test_the_command_lets_it_play(endpoint: CompletionsServer, tmp_path: Path) -> None:

@@ -271,6 +271,45 @@ def test_servers_are_joined_by_what_means_the_same_to_all_of_them(
     assert across(first, server("b", second)) == joins
 
 
+INSTALL = tool("install_package", "Install from npm.", required="package_name")
+SCAN = tool("scan_host", "Scan an IP.", required="ip")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "joins"),
+    [
+        (tool("search_packages", "Of npm.", required="query"), INSTALL, {"package_name": "name"}),
+        (tool("get_package", "Of npm.", required="id"), INSTALL, {"package_name": "name"}),
+        (tool("get_package", "Of npm.", required="name"), INSTALL, {}),
+        (tool("get_package", "Of npm.", required="package_name"), INSTALL, {}),
+        (tool("get_my_ip", "Of this host."), SCAN, {"ip": "ip"}),
+        (tool("get_ip_address", "Of this host.", required="address"), SCAN, {}),
+        (tool("view_image", required="url"), tool("crop_image", required="image_url"), {}),
+    ],
+)
+def test_what_a_tool_is_told_it_does_not_give(
+    first: ToolSpec, second: ToolSpec, joins: dict[str, str]
+) -> None:
+    assert across(server("a", first), server("b", second)) == joins
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (tool("list_domains", "Of macOS defaults."), tool("whois", required="domain")),
+        (tool("get_organization", required="id"), tool("whois", required="domain")),
+        (
+            tool("billing_info", "Returns details including address, city.", required="id"),
+            tool("get_forecast", "Weather.", required="location"),
+        ),
+    ],
+)
+def test_names_of_other_things_are_not_taken_for_what_all_know(
+    first: ToolSpec, second: ToolSpec
+) -> None:
+    assert across(server("a", first), server("b", second)) == {}
+
+
 def test_ids_of_one_server_mean_nothing_to_another() -> None:
     first = server(
         "a", tool("list_orders", returns={"type": "object", "properties": {"order_id": {}}})

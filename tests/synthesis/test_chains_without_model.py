@@ -147,6 +147,16 @@ def test_chains_over_servers_are_joined_and_no_server_takes_all_places(seed: int
     assert cross_server_chains(world, 60, seed=seed + 100) != chains
 
 
+def test_no_chain_reads_the_same_page_twice() -> None:
+    world = {
+        "news": server("news", tool("search_news", "News of the web.", required="query")),
+        **{n: server(n, tool("fetch_page", "Read a web page.", required="url")) for n in "ab"},
+    }
+    found = cross_server_chains(world, 2, seed=0, share_of_three=1)
+    assert {each.chain.servers for each in found} == {("news", "a"), ("news", "b")}
+    assert cross_server_chains(world, 3, seed=0, share_of_three=1) == found
+
+
 def test_of_few_servers_no_pair_and_no_tool_takes_all_places() -> None:
     mails = [tool(f"send_email_{n}", "Send a mail.", required="to subject") for n in range(5)]
     world = {"crm": server("crm", tool("list_contacts", "Contacts of the CRM."))}

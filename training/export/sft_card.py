@@ -49,7 +49,7 @@ class Tally:
     def add(self, trajectory: Trajectory) -> None:
         """Count one."""
         counted = {
-            "source": ", ".join(source_names(trajectory)) or None,
+            "source": "a task" if trajectory.task else ", ".join(source_names(trajectory)) or None,
             "agent": trajectory.agent.model or trajectory.agent.name,
             "status": trajectory.status,
             "stop": trajectory.stop,

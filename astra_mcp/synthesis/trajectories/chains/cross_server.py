@@ -10,6 +10,7 @@ from astra_mcp.seeds import generator
 from astra_mcp.synthesis.trajectories.chain import Chain, ChainOrigin, FoundChain, Join, ToolRef
 from astra_mcp.synthesis.trajectories.chains.deeds import Deed
 from astra_mcp.synthesis.trajectories.chains.joining import Step, joins_for, steps_of
+from astra_mcp.synthesis.trajectories.chains.meanings import shared_meanings
 from astra_mcp.synthesis.trajectories.server import Documents
 
 __all__ = ["cross_server_chains"]
@@ -123,7 +124,16 @@ def _longer(
         near = {name: found for name, found in places.items() if documents[name].domain == domain}
         places = near if near.keys() - set(before) else places
     taker = _choose(places, chance, without=before)
-    return [*steps] if taker is None or not joins_for(steps, taker) else [*steps, taker]
+    if taker is None or _repeats(steps, taker) or not joins_for(steps, taker):
+        return [*steps]
+    return [*steps, taker]
+
+
+def _repeats(steps: Sequence[Step], taker: Step) -> bool:
+    """Say whether a step would do with a value what an earlier one did: read the same page, such as."""
+    taken = {meaning for step in steps for meaning in step.taken.values()}
+    once = {meaning.name for meaning in shared_meanings() if meaning.is_once}
+    return not once.isdisjoint(taken.intersection(taker.taken.values()))
 
 
 def _choose(places: _Places, chance: Random, *, without: Sequence[str]) -> Step | None:

@@ -40,6 +40,8 @@ class SharedMeaning:
     verbs: frozenset[str]
     called: frozenset[str]
     unless: frozenset[str]
+    is_once: bool
+    """One step of a chain takes it: all that do, do the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ def shared_meanings() -> tuple[SharedMeaning, ...]:
         SharedMeaning(
             name=row["name"],
             field=row["field"],
+            is_once=row.get("once", False),
             **{key: frozenset(_names(key, row.get(key, ""))) for key in _LISTS},
         )
         for row in rows
@@ -132,7 +135,7 @@ def given_by(tool: ToolFields) -> Iterator[Given]:
                 for meaning in _by("fields").get(name, ()):
                     given.setdefault(meaning.name, Given(meaning, field.path, field.evidence))
     for meaning in _by("nouns").get(tool.noun, ()):
-        if _implies(tool, meaning):
+        if _implies(tool, meaning) and not _is_told(tool, meaning.field):
             implied = Given(meaning, meaning.field, Evidence.IMPLIED)
             given.setdefault(meaning.name, implied)
     for each in given.values():
@@ -144,6 +147,13 @@ def given_by(tool: ToolFields) -> Iterator[Given]:
 def _implies(tool: ToolFields, meaning: SharedMeaning) -> bool:
     makes = tool.deed is Deed.MAKES and not meaning.made_by.isdisjoint(tool.name_words)
     return (makes or tool.deed in _GIVING) and _has_one(meaning.given_about, tool.words)
+
+
+def _is_told(tool: ToolFields, attribute: str) -> bool:
+    """Say whether a tool has to be given what names its thing, such as a package by its name."""
+    own = [need for need in tool.needs if need.noun in ("", tool.noun)]
+    last = tool.noun.rpartition("_")[2]
+    return any(need.attribute and need.attribute in (attribute, last) for need in own)
 
 
 def _is_denied(tool: ToolFields, meaning: SharedMeaning) -> bool:

@@ -131,7 +131,7 @@ class OfflineChains:
     @property
     def version(self) -> str:
         """Of the rules and what is asked for."""
-        return stage_version(rules="1", lengths=self.lengths, most=self.most, seed=self.seed)
+        return stage_version(rules="2", lengths=self.lengths, most=self.most, seed=self.seed)
 
     async def run(self, item: Item[ServerItem]) -> Made[FoundChain] | Rejected:
         """Build the chains of one server."""

@@ -60,6 +60,8 @@ def bind(join: Join, source: ExecutedCall, schema: Mapping[str, Any]) -> Bound |
     for value in _forms(values[0]):
         if _takes(schema, join.argument, value):
             return Bound(value)
+    if isinstance(values[0], dict):
+        return NotRead()  # a thing, of which the argument may take one of its members
     shown = orjson.dumps(values[0]).decode()[:80]
     return Nothing(f"{place} is {shown}, which {join.argument!r} does not take")
 

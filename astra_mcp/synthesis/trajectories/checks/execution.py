@@ -28,7 +28,7 @@ from astra_mcp.synthesis.trajectories.task import TaskDraft
 
 __all__ = ["Execution"]
 
-_RULES = "1"
+_RULES = "2"
 """Of the checks in code; a change of theirs decides anew."""
 _CLOSE_SECONDS: Final = 10.0
 _MAX_SHOWN: Final = 600
