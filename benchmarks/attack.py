@@ -28,8 +28,6 @@ sys.path[:] = [
     *(entry for entry in sys.path if Path(entry or ".").resolve() != _HERE),
 ]
 
-from scripted_hacker import ScriptedHacker  # noqa: E402
-
 from astra_mcp.environments.bundle import Bundle, GoldCall  # noqa: E402 - after the search path
 from astra_mcp.environments.loading import load_bundle  # noqa: E402
 from astra_mcp.errors import BundleError, DrawError, ToolCodeError  # noqa: E402
@@ -45,6 +43,7 @@ from astra_mcp.synthesis.environments.families.generation import (  # noqa: E402
 from astra_mcp.types import JsonObject  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
+from scripted_hacker import ScriptedHacker  # noqa: E402
 
 
 @dataclass(frozen=True, slots=True)

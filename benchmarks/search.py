@@ -27,7 +27,6 @@ sys.path[:] = [
 ]
 
 import anyio  # noqa: E402 - after the search path is right
-from search_queries import SearchQuery, answers_of, read_queries, recall  # noqa: E402
 
 from astra_mcp.embedding.lexical import LexicalEmbedder  # noqa: E402
 from registry.documents.preparation import prepare_server  # noqa: E402
@@ -39,6 +38,7 @@ from registry.search.vectors import live_tools, update_vectors  # noqa: E402
 from registry.store.database import Database, open_database  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
+from search_queries import SearchQuery, answers_of, read_queries, recall  # noqa: E402
 from search_topics import TOPICS, concerns  # noqa: E402
 
 HITS = 10

@@ -28,7 +28,6 @@ sys.path[:] = [
 ]
 
 import anyio  # noqa: E402 - after the search path is right
-from synthesis_model import source_rows  # noqa: E402
 
 from astra_mcp.compose.settings import Settings  # noqa: E402
 from astra_mcp.compose.synthesis.environments import run_synthesis  # noqa: E402
@@ -43,6 +42,7 @@ from astra_mcp.synthesis.environments.questions.topology import Wanted  # noqa: 
 from circumstances import conditions  # noqa: E402
 from completions_process import CompletionsProcess, open_completions_process  # noqa: E402
 from process_accounts import cpu_seconds  # noqa: E402
+from synthesis_model import source_rows  # noqa: E402
 
 _FAULTS = ("--fault", "server_error=0.05", "--fault", "hang=0.01")
 _TIMEOUT_SECONDS = 12.0

@@ -33,8 +33,6 @@ sys.path[:] = [
 ]
 
 import anyio  # noqa: E402 - after the search path is right
-from emulated_tasks import make_tasks  # noqa: E402
-from trajectory_model import LATENCY  # noqa: E402
 
 from astra_mcp.call_record import EpisodeId, EpisodeStatus  # noqa: E402
 from astra_mcp.llm.config import ModelConfig, Role  # noqa: E402
@@ -54,7 +52,9 @@ from training.rollout.run import run_rollouts  # noqa: E402
 from circumstances import conditions  # noqa: E402
 from completions_process import open_completions_process  # noqa: E402
 from emulated_calls import serving_gateway  # noqa: E402
+from emulated_tasks import make_tasks  # noqa: E402
 from process_accounts import cpu_seconds, resident_bytes  # noqa: E402
+from trajectory_model import LATENCY  # noqa: E402
 
 LIMIT = 1.2
 """What we aim at for the ratio of wall time to its bound."""

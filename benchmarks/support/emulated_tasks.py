@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trajectory_model import query
-
 from astra_mcp.compose.synthesis.documents import WantedServers, read_documents
 from astra_mcp.synthesis.trajectories.task import Task, TaskOrigin, task_id
 from registry.documents.preparation import prepare_server
@@ -13,6 +11,8 @@ from registry.importers.detection import detect
 from registry.intake.importing import import_documents
 from registry.store.database import open_database
 from registry.store.tasks import DatabaseTaskStore
+
+from trajectory_model import query
 
 __all__ = ["make_tasks"]
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from exploits import EXPLOITS, Exploit, Known, Played
-
 from astra_mcp.llm.chat import ChatReply, RequestedCall
 from astra_mcp.types import JsonObject, canonical_json
+
+from exploits import EXPLOITS, Exploit, Known, Played
 
 __all__ = ["ScriptedHacker"]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from import_forms import FORMS, Form, openapi, tools
 from typer.testing import CliRunner, Result
 
 from astra_mcp.cli.main import app
 from registry.importers.detection import FORMATS
 
 from deployed_workshop import RAW_SERVER
+from import_forms import FORMS, Form, openapi, tools
 
 ALL = [pytest.param(form, id=name) for name, form in FORMS.items()]
 

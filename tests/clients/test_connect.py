@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
-from tiers import AT_THE_GATE
 from typer.testing import Result
 
 from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Syntax, stdio_entry
 from astra_mcp.cli.connect.client_files import merge_entry, read_config, write_config
+
+from tiers import AT_THE_GATE
 
 DEADLINE_SECONDS = 60
 HTTP_CLIENTS = [name for name, form in FORMATS.items() if form.takes_http]

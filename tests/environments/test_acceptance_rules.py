@@ -1,13 +1,13 @@
 """What the acceptance tries beyond single cheats, and what it must leave honest bundles."""
 
 import pytest
-from tiers import AT_THE_GATE
 
 from astra_mcp.environments.acceptance import Check, playing
 from astra_mcp.environments.acceptance.grounding import spellings
 from astra_mcp.environments.acceptance.isolation import isolation_failures
 from astra_mcp.sandbox import Sandbox
 
+from tiers import AT_THE_GATE
 from workshop import (
     AUTHOR,
     BRANDT,

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import pytest
-from tiers import AT_THE_GATE
 
 from astra_mcp.environments.acceptance import Check, verify_bundle
 from astra_mcp.environments.decomposition import decomposition_faults
@@ -12,6 +11,7 @@ from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from astra_mcp.types import canonical_json
 
 from bundle_corpus import KINDS, Kind
+from tiers import AT_THE_GATE
 
 _DEAR = frozenset({"budget"})
 """Checks whose cheats take long by their nature."""

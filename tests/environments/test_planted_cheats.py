@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tiers import AT_THE_GATE
 
 from astra_mcp.environments.acceptance import Check
 from astra_mcp.environments.acceptance.documents import document_failures, question_failures
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.sandbox import Sandbox
 
+from tiers import AT_THE_GATE
 from workshop import (
     AUTHOR,
     DATED,

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from probe import probing_bundle
 
 from astra_mcp.environments.acceptance.playing import PlannedCall, Player
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.worlds import NUM_LAYOUTS, World
 from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from servers.environment import EnvironmentServer
+
+from probe import probing_bundle
 
 LIMITS = SandboxLimits(soft_seconds=30, hard_seconds=60, load_seconds=20, result_bytes=32 << 20)
 SEED = 7

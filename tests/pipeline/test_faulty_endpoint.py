@@ -12,7 +12,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tiers import AT_THE_GATE
 
 from astra_mcp.completions import (
     Answer,
@@ -28,6 +27,7 @@ from astra_mcp.pipeline import ItemStatus, Outcome, Progress, Settled
 from asked_items import Asked, open_program, read_table
 from call_audit import asked_again, audit, by_item
 from square_model import answer
+from tiers import AT_THE_GATE
 
 SHARE = 0.1
 QUICK = tuple(kind for kind in FaultKind if kind not in (FaultKind.HANG, FaultKind.TRICKLE))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_json import random_json
 
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import DocumentFault, ServerDocument
@@ -16,6 +15,8 @@ from registry.importers.detection import detect
 from registry.importers.function_groups import group_names
 from registry.importers.function_types import shape_parameters
 from registry.importers.functions import FORMAT, read
+
+from random_json import random_json
 
 
 def function(name: str, **more: Any) -> dict[str, Any]:

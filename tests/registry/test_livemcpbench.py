@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from import_forms import FORMS, tools
-
 from registry.documents.sources import Provenance, ServerDocument
 from registry.importers.detection import detect
 from registry.importers.livemcpbench import FORMAT, read
+
+from import_forms import FORMS, tools
 
 
 def read_all(path: Path, entries: Any) -> list[ServerDocument]:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from import_forms import tools
 
 from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers.detection import detect
 from registry.importers.mcp_tools import FORMAT, read
+
+from import_forms import tools
 
 
 def result(prefix: str, cursor: str | None = None) -> dict[str, Any]:

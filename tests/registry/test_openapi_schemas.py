@@ -6,10 +6,11 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_json import random_json
 
 from registry.documents.sources import DocumentFault, ServerDocument
 from registry.importers.openapi.document import read_document
+
+from random_json import random_json
 
 ANY: dict[str, Any] = {}
 TEXT = {"type": "string"}

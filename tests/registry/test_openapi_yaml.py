@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_json import random_json
 
 from registry.importers.yaml_text import YamlError, parse_yaml
+
+from random_json import random_json
 
 
 def value_of(text: str) -> Any:

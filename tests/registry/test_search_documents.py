@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from search_queries import Kind, answers_of, read_queries, recall
 
 from astra_mcp.embedding.lexical import LexicalEmbedder
 from registry.documents.sources import Provenance, ServerDocument
@@ -17,6 +16,7 @@ from registry.search.vectors import live_tools, update_vectors
 from registry.store.database import Database, open_database
 
 from real_documents import TOUCAN, prepare_once, real_data
+from search_queries import Kind, answers_of, read_queries, recall
 
 pytestmark = pytest.mark.timeout(300)
 """The import of all documents counts as part of the first test."""

@@ -15,7 +15,6 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_json import random_json
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.types import JsonObject, ToolSpec
@@ -30,6 +29,8 @@ from registry.published.server_json import (
     parse_server,
     render_server,
 )
+
+from random_json import random_json
 
 SCHEMA = json.loads((Path(__file__).parent / "server.schema.json").read_text(encoding="utf-8"))
 OFFICIAL = jsonschema_rs.validator_for(SCHEMA, validate_formats=True, offline=True)

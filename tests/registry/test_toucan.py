@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_json import random_json
 
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import DocumentFault, Provenance, ServerDocument, ToolDocument
 from registry.importers.toucan import read
 
+from random_json import random_json
 from real_documents import TOUCAN, real_data
 
 TOOL: dict[str, Any] = {"name": "now", "description": "Now", "input_schema": {}}

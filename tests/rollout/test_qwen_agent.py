@@ -12,8 +12,6 @@ from typing import Any
 import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
-from emulated_tasks import make_tasks
-from trajectory_model import answer
 
 from astra_mcp.errors import ModelError
 from astra_mcp.llm.config import Role
@@ -42,9 +40,11 @@ from training.rollout.users.user import Spoken, UserStop
 
 from command_line import Cli
 from completions_server import CompletionsServer, Entry, asks, refuses, says
+from emulated_tasks import make_tasks
 from in_memory_tools import CITY, InMemoryTools, spec
 from qwen_agent_runs import install_qwen_agent
 from small_gateway import NAME, open_small_gateway
+from trajectory_model import answer
 
 pytestmark = [
     pytest.mark.foreign,

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiers import AT_THE_GATE
 
 from astra_mcp.sandbox.runtime import Runtime
+
+from tiers import AT_THE_GATE
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]

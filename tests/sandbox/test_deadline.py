@@ -9,11 +9,12 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 
 import pytest
-from sandboxes import opened
 
 from astra_mcp.errors import SandboxDiedError
 from astra_mcp.sandbox import Returned, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.session import ProcessSession
+
+from sandboxes import opened
 
 CODE = """
 import queue

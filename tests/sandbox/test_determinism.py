@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sandboxes import CLOCK, opened
 
 from astra_mcp.sandbox import (
     Raised,
@@ -18,6 +17,8 @@ from astra_mcp.sandbox import (
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
 from astra_mcp.types import canonical_json
+
+from sandboxes import CLOCK, opened
 
 CODE = """
 import calendar, datetime, hashlib, random, secrets, time, uuid

@@ -1,11 +1,11 @@
 """Every module that tools may import works behind the lock, also what it imports only when needed."""
 
-from sandboxes import opened
-
 from astra_mcp.sandbox import Returned, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox
 from astra_mcp.sandbox.runtime import Runtime
 from astra_mcp.sandbox.zygote.imports import ALLOWED
+
+from sandboxes import opened
 
 IMPORTS = "\n".join(f"import {name}" for name in sorted(ALLOWED - {"__future__"}))
 

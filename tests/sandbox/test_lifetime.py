@@ -17,7 +17,6 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from sandboxes import CLOCK, opened
 
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
@@ -26,6 +25,7 @@ from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
 
 from processes import Process, below, wait_until_gone
+from sandboxes import CLOCK, opened
 
 HERE = Path(__file__).parent
 

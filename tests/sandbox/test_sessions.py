@@ -6,7 +6,6 @@ from dataclasses import replace
 import anyio
 import anyio.lowlevel
 import pytest
-from sandboxes import CLOCK, opened
 
 from astra_mcp.errors import SandboxDiedError, SandboxUnavailableError, ToolCodeError
 from astra_mcp.sandbox import (
@@ -20,6 +19,8 @@ from astra_mcp.sandbox import (
 )
 from astra_mcp.sandbox.runtime import Runtime
 from astra_mcp.types import JsonValue
+
+from sandboxes import CLOCK, opened
 
 CODE = """
 import dataclasses, decimal, time

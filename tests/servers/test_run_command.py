@@ -14,9 +14,9 @@ import anyio
 import pytest
 from anyio.abc import Process
 from mcp import Client, StdioServerParameters
-from tiers import AT_THE_GATE
 
 from command_line import Cli, command
+from tiers import AT_THE_GATE
 
 RUN = command("run")
 DEADLINE_SECONDS = 60

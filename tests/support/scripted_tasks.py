@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from astra_mcp.completions import Answer, AnswerCall, CompletionRequest
+from astra_mcp.types import JsonObject
+
 from scripted_calls import (
     Step,
     droppable,
@@ -34,9 +37,6 @@ from scripted_words import (
     chance,
     told_part,
 )
-
-from astra_mcp.completions import Answer, AnswerCall, CompletionRequest
-from astra_mcp.types import JsonObject
 
 __all__ = ["CHAIN_FLAWS", "VARIATION_FLAWS", "Planted", "TaskModel", "chain_key"]
 

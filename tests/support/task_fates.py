@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from scripted_tasks import Planted, chain_key
 from sqlalchemy import create_engine, text
 
 from astra_mcp.pipeline import ItemStatus, Outcome, YieldTable
+
+from scripted_tasks import Planted, chain_key
 
 __all__ = ["Fates", "Outcomes", "is_accounted_for", "read_outcomes"]
 

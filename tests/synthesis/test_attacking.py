@@ -7,8 +7,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from exploits import EXPLOITS
-from scripted_hacker import ScriptedHacker
 
 from astra_mcp.completions import Reply
 from astra_mcp.domains import Domain
@@ -42,7 +40,9 @@ from astra_mcp.types import JsonObject
 
 from asked_models import CacheInMemory, a_model
 from completions_server import Body, CompletionsServer, asks, says, tool_texts
+from exploits import EXPLOITS
 from pipeline_fakes import FakeItemStore
+from scripted_hacker import ScriptedHacker
 
 RECORD, ANSWER = "Elm Square", "17:42"
 STOPS_ASKED = (RECORD, "Oak Road")

@@ -4,18 +4,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from chain_servers import (
-    DOCUMENTS,
-    ORDERS,
-    TEXT,
-    chain,
-    chain_task,
-    found_chain,
-    join,
-    result_of,
-    server,
-    tool,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +24,18 @@ from astra_mcp.types import ToolSpec, canonical_json
 from registry.documents.sources import ServerDocument
 from registry.importers.toucan import read as read_toucan
 
+from chain_servers import (
+    DOCUMENTS,
+    ORDERS,
+    TEXT,
+    chain,
+    chain_task,
+    found_chain,
+    join,
+    result_of,
+    server,
+    tool,
+)
 from real_documents import TOUCAN, prepare_once, real_data
 from scripted_synthesis import ScriptedAsks
 

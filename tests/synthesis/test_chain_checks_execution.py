@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import pytest
-from chain_servers import ORDERS, chain, chain_task, join, server, tool
 
 from astra_mcp.errors import ModelError, ModelFault, TransportError, UpstreamError
 from astra_mcp.pipeline import Item, ItemStatus, Made, Rejected, run_pipeline
@@ -17,6 +16,7 @@ from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.synthesis.trajectories.task import TaskDraft
 from astra_mcp.types import JsonObject
 
+from chain_servers import ORDERS, chain, chain_task, join, server, tool
 from pipeline_fakes import FakeItemStore
 from scripted_synthesis import ScriptedAsks
 

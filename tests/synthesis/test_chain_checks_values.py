@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from chain_servers import TEXT, join
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,8 @@ from astra_mcp.synthesis.trajectories.chain import ExecutedCall, ToolRef
 from astra_mcp.synthesis.trajectories.checks.binding import Bound, Nothing, NotRead, bind
 from astra_mcp.synthesis.trajectories.checks.told import invented_values
 from astra_mcp.types import JsonObject, JsonValue
+
+from chain_servers import TEXT, join
 
 _NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
 _SCALARS = st.none() | st.booleans() | _NUMBERS | st.text(max_size=12)

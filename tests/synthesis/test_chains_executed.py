@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from executed_chains import ChainOutcome, execute_chains, joins_that_are_not_kept, shown
 
 from astra_mcp.compose.synthesis.documents import WantedServers, read_documents
 from astra_mcp.synthesis.trajectories.chain import ChainRunner
@@ -22,6 +21,7 @@ from registry.store.database import open_database
 from training.rollout.chain_runner import GatewayChainRunner
 
 from emulated_calls import serving_gateway
+from executed_chains import ChainOutcome, execute_chains, joins_that_are_not_kept, shown
 from real_documents import TOUCAN, real_data
 
 

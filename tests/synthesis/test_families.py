@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiers import AT_THE_GATE
 
 from astra_mcp.environments.acceptance import verify_bundle
 from astra_mcp.environments.bundle import Bundle, ScenarioType
@@ -28,6 +27,8 @@ from astra_mcp.synthesis.environments.families.generation import (
     make_planned,
     plan,
 )
+
+from tiers import AT_THE_GATE
 
 ALL = find_families(["all"])
 QUICK = {"bookings", "micro-boxes", "micro-relations"}

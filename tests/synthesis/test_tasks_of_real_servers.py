@@ -14,14 +14,14 @@ from typing import Any
 
 import anyio
 import pytest
-from scripted_tasks import CHAIN_FLAWS, VARIATION_FLAWS, TaskModel
-from task_fates import Fates, read_outcomes
 
 from astra_mcp.completions import Answer, CompletionRequest, open_completions
 from astra_mcp.report.console import ExitCode
 
 from command_line import Run, command, variables
 from real_documents import TOUCAN, real_data
+from scripted_tasks import CHAIN_FLAWS, VARIATION_FLAWS, TaskModel
+from task_fates import Fates, read_outcomes
 
 NUM_LINES = 75
 """Of the real file; more than 40 of them are kept."""

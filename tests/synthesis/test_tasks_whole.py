@@ -9,9 +9,6 @@ from typing import Any
 import anyio
 import pytest
 from anyio.abc import TaskStatus
-from scripted_tasks import TaskModel
-from task_fates import Fates, Outcomes, is_accounted_for, kept_tasks, read_outcomes
-from written_servers import WRITTEN_SERVERS
 
 from astra_mcp.completions import open_completions
 from astra_mcp.compose.settings import Settings
@@ -30,6 +27,10 @@ from registry.documents.preparation import prepare_server
 from registry.intake.importing import import_documents
 from registry.store.database import open_database
 from training.rollout.chain_runner import GatewayChainRunner
+
+from scripted_tasks import TaskModel
+from task_fates import Fates, Outcomes, is_accounted_for, kept_tasks, read_outcomes
+from written_servers import WRITTEN_SERVERS
 
 RECIPE = Recipe(executes=True, num_server_tasks=2, concurrency=8)
 NAMED = {

@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import pytest
-from synthesis_model import SynthesisModel, source_rows
 
 from astra_mcp.completions import CompletionsServer, open_completions
 from astra_mcp.compose.settings import Settings
@@ -22,6 +21,7 @@ from astra_mcp.synthesis.environments.questions.source import make_source
 from astra_mcp.synthesis.environments.questions.topology import Wanted
 
 from deployed_workshop import until
+from synthesis_model import SynthesisModel, source_rows
 
 RECIPE = Recipe(wanted=Wanted(), attempts=BuildAttempts(inner=1, outer=1), num_judge_votes=0)
 

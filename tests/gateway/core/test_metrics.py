@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from metric_samples import samples_of
 
 from astra_mcp.call_record import EpisodeId
 from astra_mcp.types import ServerKind, ServerStatus
 from gateway.edge.metrics import Metrics, merge
 from gateway.edge.security import Plane
+
+from metric_samples import samples_of
 
 ONE, OTHER = EpisodeId("a" * 32), EpisodeId("b" * 32)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from metric_samples import samples_of
 
 from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.errors import TransportError
@@ -21,6 +20,8 @@ from gateway.api.client import (
     open_http,
 )
 from gateway.api.wire import EpisodeRequest
+
+from metric_samples import samples_of
 
 COINS = {"kind": "environment", "name": "coins"}
 NOT_AVAILABLE: list[Any] = [

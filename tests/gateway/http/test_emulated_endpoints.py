@@ -6,7 +6,6 @@ from typing import Any
 
 import anyio
 import httpx
-from metric_samples import samples_of
 
 from astra_mcp.errors import ModelError, ModelFault
 from astra_mcp.mcp.made_up import EMULATOR_KEY
@@ -16,6 +15,7 @@ from gateway.api.wire import EpisodeCreated
 from by_hand import modern_request
 from fake_emulation import FakeDocuments, FakeEmulator, document, open_emulating_gateway
 from in_memory_tools import spec
+from metric_samples import samples_of
 from relayed_servers import MODERN, Desk, RelayGateway, text_of, ways
 
 BODIES = {

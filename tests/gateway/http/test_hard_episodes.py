@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from metric_samples import samples_of
 
 from astra_mcp.call_record import FailureKind
 from astra_mcp.testing import open_test_gateway
@@ -17,6 +16,7 @@ from gateway.api.seams import Distractor
 from gateway.api.wire import EpisodeRequest
 
 from counted_servers import CountedCatalog, CountedServer, FakeDistractorIndex, tool
+from metric_samples import samples_of
 
 KEY = "a control key for these tests"
 CHOSEN = (Distractor("lamps", "shine", "high"), Distractor("birds", "sing", None))

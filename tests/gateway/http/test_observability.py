@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from metric_samples import samples_of
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -22,6 +21,7 @@ from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient
 from gateway.api.wire import EpisodeRequest
 
 from by_hand import PREFIX, modern_request
+from metric_samples import samples_of
 from otlp_collector import attributes_of, open_collector
 from watched_upstream import HarbourGateway, WatchedUpstream, open_harbour, write_servers
 

@@ -10,7 +10,6 @@ import anyio
 import httpx
 import psutil
 import pytest
-from metric_samples import samples_of
 
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.types import ToolResult
@@ -20,6 +19,7 @@ from gateway.edge.discovery import find_gateway
 from gateway.edge.placement import owner_of
 
 from command_line import Cli
+from metric_samples import samples_of
 
 NUM_WORKERS = 2
 WAIT_SECONDS = 60.0

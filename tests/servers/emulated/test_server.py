@@ -7,7 +7,6 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_json import random_json
 
 from astra_mcp.errors import (
     BudgetSpentError,
@@ -34,6 +33,7 @@ from servers.emulated.server import EmulatedServer
 
 from fake_emulation import REMEMBER, FakeDocuments, FakeEmulator, document
 from in_memory_tools import spec
+from random_json import random_json
 
 APPLIED = (Origin.TOOL, CallOutcome.APPLIED)
 REJECTED = (Origin.TOOL, CallOutcome.REJECTED)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from judged_session import Session
 
 from astra_mcp.types import JsonValue
 from servers.emulated.modelled.excerpts import answer_text
@@ -11,6 +10,7 @@ from servers.emulated.modelled.given_words import words_in
 from servers.emulated.modelled.ledger import MAX_SUMMARY, MAX_VALUES, Ledger
 from servers.emulated.modelled.rules import Rule
 
+from judged_session import Session
 from notes_world import tool
 
 ORDERS = (

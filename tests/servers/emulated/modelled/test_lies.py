@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged_session import Session
 
 from astra_mcp.types import JsonValue
 from servers.emulated.modelled.rules import Rule
 
+from judged_session import Session
 from notes_world import tool
 
 NUMBER, TEXTS = {"type": "number"}, {"type": "array", "items": {"type": "string"}}
