@@ -43,6 +43,8 @@ NAMED = {
     "lost_detail",
     "unchanged",
 }
+SERVER = "Parcel_post"
+"""Its documents give orders to whoever reads them."""
 NUM_EVENTS_BEFORE_DEATH = 60
 SMALL = Recipe(executes=True, num_server_tasks=1, num_proposals=3, num_chains=4, concurrency=8)
 
@@ -128,6 +130,25 @@ async def opened_bench(
             yield Bench(settings, documents, runner, recipe, model)
 
 
+@dataclass(frozen=True)
+class Whole:
+    """How a run of one server ends that nobody disturbs."""
+
+    tasks: bytes
+    num_events: int
+    num_calls: int
+
+
+@pytest.fixture(scope="module")
+async def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """An undisturbed run of the server that gives orders."""
+    async with opened_bench(tmp_path_factory.mktemp("whole"), SERVER) as bench:
+        events: list[Progress] = []
+        table = await bench.run(hear=events.append)
+        assert bench.tasks
+        return Whole(bench.tasks, len(events), table.usage.calls)
+
+
 async def test_each_flaw_is_refused_for_its_reason_and_every_kept_chain_was_executed(
     tmp_path: Path,
 ) -> None:
@@ -154,45 +175,36 @@ async def test_each_flaw_is_refused_for_its_reason_and_every_kept_chain_was_exec
     assert [row.outputs for row in again.stages] == [row.outputs for row in table.stages]
 
 
-async def test_a_run_that_is_cut_off_at_ten_points_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    names = ("Lending_library", "Parcel_post")
-    async with opened_bench(tmp_path / "whole", *names) as bench:
-        events: list[Progress] = []
-        await bench.run(hear=events.append)
-        whole = bench.tasks
-    async with opened_bench(tmp_path / "cut", *names) as bench:
+async def test_a_run_that_is_cut_off_at_ten_points_ends_as_one_that_was_not(
+    tmp_path: Path, whole: Whole
+) -> None:
+    async with opened_bench(tmp_path, SERVER) as bench:
         for point in range(1, 11):
-            await bench.run_until(len(events) * point // 11)
+            await bench.run_until(whole.num_events * point // 11)
         table = await bench.run()
 
-    assert whole
-    assert bench.tasks == whole
+    assert bench.tasks == whole.tasks
     assert is_accounted_for(table)
     assert not table.num_failed
 
 
 async def test_a_budget_that_is_spent_leaves_the_rest_to_the_next_run_and_pays_nothing_twice(
-    tmp_path: Path,
+    tmp_path: Path, whole: Whole
 ) -> None:
-    async with opened_bench(tmp_path / "whole", "Mountain_huts") as bench:
-        calls, whole = (await bench.run()).usage.calls, bench.tasks
-    async with opened_bench(tmp_path / "cut", "Mountain_huts") as bench:
+    async with opened_bench(tmp_path, SERVER) as bench:
         tables = [await bench.run(max_calls=most) for most in (1, 5, 12, None)]
 
     assert all(table.stopped for table in tables[:-1])
     assert all(map(is_accounted_for, tables))
     assert [table.usage.calls for table in tables[:-1]] == [1, 5, 12]
-    assert sum(table.usage.calls for table in tables) == calls
-    assert bench.tasks == whole
+    assert sum(table.usage.calls for table in tables) == whole.num_calls
+    assert bench.tasks == whole.tasks
 
 
 async def test_a_model_that_dies_midway_and_comes_back_leaves_no_trace_in_the_tasks(
-    tmp_path: Path,
+    tmp_path: Path, whole: Whole
 ) -> None:
-    async with opened_bench(tmp_path / "whole", "Parcel_post") as bench:
-        await bench.run()
-        whole = bench.tasks
-    async with opened_bench(tmp_path / "cut", "Parcel_post") as bench:
+    async with opened_bench(tmp_path, SERVER) as bench:
         dying, alive = anyio.Event(), str(bench.settings.models.generator.base_url)
         events: list[Progress] = []
 
@@ -220,12 +232,12 @@ async def test_a_model_that_dies_midway_and_comes_back_leaves_no_trace_in_the_ta
     }
     assert died.num_failed
     assert died.accepted < table.accepted
-    assert bench.tasks == whole
+    assert bench.tasks == whole.tasks
     assert all(map(is_accounted_for, (died, table)))
 
 
 async def test_two_runs_of_one_name_at_once_are_refused(tmp_path: Path) -> None:
-    async with opened_bench(tmp_path, "Parcel_post") as bench:
+    async with opened_bench(tmp_path, SERVER) as bench:
         refused: list[str] = []
 
         async def run_beside() -> None:
