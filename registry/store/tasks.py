@@ -52,6 +52,14 @@ class DatabaseTaskStore:
         rows = await self._database.read(lambda session: _find(session, ids))
         return {id: _task(document) for id, document in rows}
 
+    async def runs(self) -> Sequence[str]:
+        """Name the runs that have tasks.
+
+        Raises:
+            RegistryError: The database failed.
+        """
+        return await self._database.read(_runs)
+
     async def page(self, *, run: str | None, after: str, limit: int) -> Sequence[tuple[str, Task]]:
         """List tasks by their ids, each once with the first run that has it.
 
@@ -65,6 +73,10 @@ class DatabaseTaskStore:
         """
         rows = await self._database.read(lambda session: _page(session, run, after, limit))
         return [(name, _task(document)) for name, document in rows]
+
+
+def _runs(session: Session) -> list[str]:
+    return sorted(session.scalars(select(col(TaskRow.run)).distinct()))
 
 
 def _save(session: Session, rows: Sequence[Mapping[str, Any]]) -> list[None]:

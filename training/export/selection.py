@@ -91,13 +91,14 @@ def _reward(trajectory: Trajectory) -> float | None:
 
 
 def source_names(trajectory: Trajectory) -> Sequence[str]:
-    """Name what was played: an environment, a task by its id, or the servers."""
+    """Name what was played: an environment, a task by its id and its servers, or the servers."""
     source = trajectory.source
     match source.get("kind"):
         case "environment":
             return [str(source.get("name"))]
         case "task":
-            return [str(source.get("id"))]
+            servers = trajectory.labels.get("servers", "")
+            return [str(source.get("id")), *filter(None, servers.split(", "))]
         case _:
             pass
     names = source.get("names")

@@ -189,7 +189,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
             system_prompt=options.system_prompt,
             options=_recorded_options(options, settings),
         )
-        rollouts = [_labelled(rollout, found.domains) for rollout in rollouts]
+        rollouts = [_labelled(rollout, found.labels) for rollout in rollouts]
         path = options.out or _default_file(settings.home, options.agent)
         with TrajectoryWriter(path, goes_on=options.resumes) as writer:
             playing = partial(
@@ -354,11 +354,11 @@ def _say_kept(writer: TrajectoryWriter, report: RolloutReport) -> None:
     say.print(f"{report.num_finished} episodes are kept in {writer.path}{failed}")
 
 
-def _labelled(rollout: Rollout, domains: Mapping[str, str]) -> Rollout:
-    """Let the trajectory of a task say what the task is about."""
+def _labelled(rollout: Rollout, labels: Mapping[str, Mapping[str, str]]) -> Rollout:
+    """Let the trajectory of a task say which servers it is of, how it came about, and its domain."""
     source = rollout.source
-    domain = domains.get(source.id) if isinstance(source, SourceTask) else None
-    return rollout if domain is None else replace(rollout, labels={"domain": domain})
+    own = labels.get(source.id) if isinstance(source, SourceTask) else None
+    return rollout if own is None else replace(rollout, labels=dict(own))
 
 
 def _default_file(home: Path, agent: str) -> Path:

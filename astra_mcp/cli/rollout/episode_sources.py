@@ -11,7 +11,7 @@ from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
 from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel, json_fault
 from gateway.api.client import GatewayClient
-from gateway.api.seams import EnvironmentInfo
+from gateway.api.seams import EnvironmentInfo, TaskInfo
 from gateway.api.wire import SourceEnvironment, SourceServers, SourceTask
 from training.rollout.plan import Source
 
@@ -60,8 +60,8 @@ class FoundSources:
 
     sources: Sequence[tuple[Source, str | None]]
     """In the order in which it was named, with the versions of environments."""
-    domains: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the tasks among it, by id, where they are known."""
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """What trajectories of the tasks among it say of them, by id."""
     uncounted: tuple[str, ...] = ()
     """The environments among it that interactive endpoints show, where calls do not count."""
 
@@ -198,15 +198,22 @@ async def find_sources(gateway: GatewayClient, asked: AskedSources) -> FoundSour
 async def _find_tasks(gateway: GatewayClient, asked: AskedSources) -> FoundSources:
     run = None if asked.task_run in (None, ALL_RUNS) else asked.task_run
     there = {task.id: task for task in await gateway.tasks(run)}
-    _require("task", asked.tasks, there)
+    if not there and run is not None:
+        runs = sorted({task.run for task in await gateway.tasks()})
+        _require("run of tasks", [run], runs)
     if not there:
-        of = "" if run is None else f" of the run {run!r}"
-        raise ConfigError(f"the gateway knows no task{of}: `astra-mcp synth tasks` makes some")
+        raise ConfigError("the gateway knows no task: `astra-mcp synth tasks` makes some")
+    _require("task", asked.tasks, there)
     played = [there[id] for id in asked.tasks or there]
     return FoundSources(
         sources=[(SourceTask(kind="task", id=task.id), None) for task in played],
-        domains={task.id: task.domain for task in played if task.domain is not None},
+        labels={task.id: _labels_of(task) for task in played},
     )
+
+
+def _labels_of(task: TaskInfo) -> Mapping[str, str]:
+    told = {"servers": ", ".join(task.servers), "origin": task.origin, "axis": task.axis}
+    return told if task.domain is None else told | {"domain": task.domain}
 
 
 async def _find_questions(

@@ -76,7 +76,7 @@ def tasks(  # noqa: PLR0913 - one parameter for each option
     crawled: task_options.Crawled = False,
     limit: task_options.Limit = None,
     demo: task_options.Demo = False,
-    proposals: task_options.Proposals = 4,
+    proposals: task_options.Proposals = None,
     length: task_options.Length = "2-5",
     acyclic: task_options.Acyclic = False,
     chains: task_options.Chains = 8,

@@ -49,11 +49,11 @@ Demo = Annotated[
     ),
 ]
 Proposals = Annotated[
-    int,
+    int | None,
     typer.Option(
         min=0,
         max=64,
-        help="Chains that a model proposes of each server; 0 makes none.",
+        help="Chains that a model proposes of each server; 0 makes none. \\[default: 4]",
         rich_help_panel=_CHAINS,
     ),
 ]
@@ -146,7 +146,7 @@ Run = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        help="New JSONL file for the tasks of the run, beside the registry; with --demo a new folder.",
+        help="New JSONL file for the tasks of a run that came to its end; with --demo a new folder.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -154,7 +154,8 @@ Audit = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Write so many tasks of the run, drawn by the seed, to --audit-file for people to judge.",
+        help="Write so many tasks that --run keeps, drawn by --seed, to --audit-file for people to "
+        "judge, and make nothing.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -196,7 +197,7 @@ class Given:
     crawled: bool
     limit: int | None
     demo: bool
-    proposals: int
+    proposals: int | None
     length: str
     acyclic: bool
     chains: int

@@ -72,9 +72,10 @@ def report_of_tasks(
         lead=" ".join(([_DEMO] if is_demo else []) + [f"{table.accepted:,} tasks were kept."]),
         key_figures=[
             KeyFigure(label="tasks", value=f"{table.accepted:,}"),
-            KeyFigure(label="calls per task", value=per_accepted(table.spent.calls, table)),
+            KeyFigure(label="model calls per task", value=per_accepted(table.spent.calls, table)),
             KeyFigure(
-                label="tokens per task", value=per_accepted(table.spent.tokens, table, digits=0)
+                label="model tokens per task",
+                value=per_accepted(table.spent.tokens, table, digits=0),
             ),
             KeyFigure(label="time", value=f"{table.seconds:,.0f} s", note="of this run"),
         ],

@@ -10,31 +10,25 @@ import typer
 
 from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
 from astra_mcp.cli.synth.reading import read_languages, read_range
-from astra_mcp.cli.synth.report_parts import NONE
+from astra_mcp.cli.synth.task_audit import tell_flags, write_audit
 from astra_mcp.cli.synth.task_options import Given
 from astra_mcp.cli.synth.task_report import report_of_tasks
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis.documents import WantedServers
 from astra_mcp.compose.synthesis.trajectories import read_wanted, run_task_synthesis
-from astra_mcp.errors import ConfigError
+from astra_mcp.domains import Domain
+from astra_mcp.errors import ConfigError, UnknownNameError
 from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
 from astra_mcp.report.html.writing import require_writable, write_report
-from astra_mcp.report.shown import Table, number
 from astra_mcp.serving.process.gateway_access import open_gateway_access
 from astra_mcp.synthesis.trajectories.chains.proposing import Lengths
 from astra_mcp.synthesis.trajectories.pipeline import ChainSource, Recipe, tally_of
 from astra_mcp.synthesis.trajectories.run_statistics import TaskStatistics
 from astra_mcp.synthesis.trajectories.server import Documents
 from astra_mcp.synthesis.trajectories.task import Axis
-from astra_mcp.synthesis.trajectories.tasks.audit import (
-    flag_rates,
-    read_labels,
-    sample_tasks,
-    write_sample,
-)
 from astra_mcp.synthesis.trajectories.tasks.augmenting import Variations
 from astra_mcp.synthesis.trajectories.tasks.scoring import Thresholds
 from astra_mcp.types import canonical_json
@@ -44,6 +38,7 @@ from training.rollout.chain_runner import GatewayChainRunner
 __all__ = ["make_tasks", "write_tasks"]
 
 _NO_AXES = "none"
+_NUM_PROPOSALS = 4
 _MAX_LENGTH = 16
 
 
@@ -62,7 +57,10 @@ def make_tasks(given: Given) -> None:
     """Make tasks of what is given; ends the command with 1 where something failed."""
     with report_errors():
         if given.audited is not None:
-            _tell_flags(user_path(given.audited), as_json=given.as_json)
+            tell_flags(user_path(given.audited), as_json=given.as_json)
+            return
+        if given.audit is not None or given.audit_file is not None:
+            write_audit(given)
             return
         _check(given)
         prepared = _prepare(given)
@@ -85,35 +83,21 @@ def make_tasks(given: Given) -> None:
     raise typer.Exit(ending)
 
 
-def _tell_flags(file: Path, *, as_json: bool) -> None:
-    """Tell what people made of an audited sample."""
-    rates = flag_rates(read_labels(file))
-    if as_json:
-        print_json({"flags": [rate.model_dump(mode="json") for rate in rates]})
-        return
-    shown = Table("tasks", *map(number, ("labelled", "flagged", "rate", "95 % from", "to", "left")))
-    for rate in rates:
-        share = NONE if rate.rate is None else f"{rate.rate:.3f}"
-        counts = (str(rate.num_labelled), str(rate.num_flagged), share)
-        bounds = (f"{rate.low:.3f}", f"{rate.high:.3f}", str(rate.num_unlabelled))
-        shown.add_row(rate.group, *counts, *bounds)
-    out.print(shown)
-
-
 def _check(given: Given) -> None:
     """Refuse what cannot be meant, or could not be written, before anything is asked."""
     if given.gateway is not None and not given.execute:
         raise typer.BadParameter("it goes with --execute", param_hint="--gateway")
-    if given.offline and not given.proposals:
-        raise typer.BadParameter("--offline makes chains, and --proposals 0 wants none")
+    if given.offline and given.proposals is not None:
+        raise typer.BadParameter("--offline asks no model for chains", param_hint="--proposals")
+    if given.proposals == 0 and not (given.server_tasks or given.cross_server):
+        raise typer.BadParameter(
+            "nothing is left to make: --proposals, --server-tasks and --cross-server are all 0"
+        )
+    known = [domain.value for domain in Domain]
+    if given.domain is not None and given.domain not in known:
+        raise UnknownNameError.among("domain", given.domain, known, "see docs/registry.md")
     if given.out is not None and user_path(given.out).exists():
         raise ConfigError(f"--out {given.out} exists already and is kept: name a new file")
-    if (given.audit is None) != (given.audit_file is None):
-        raise typer.BadParameter("--audit and --audit-file go together", param_hint="--audit")
-    if given.audit_file is not None and user_path(given.audit_file).exists():
-        raise ConfigError(
-            f"--audit-file {given.audit_file} exists already and is kept: name a new file"
-        )
     if given.report is not None:
         require_writable(user_path(given.report))
 
@@ -150,8 +134,8 @@ def _recipe(given: Given) -> Recipe:
         raise typer.BadParameter("tasks are written in one language", param_hint="--language")
     chains = ChainSource.OFFLINE if given.offline else ChainSource.PROPOSALS
     return Recipe(
-        chains=chains if given.proposals else ChainSource.NONE,
-        num_proposals=max(given.proposals, 1),
+        chains=ChainSource.NONE if given.proposals == 0 else chains,
+        num_proposals=given.proposals or _NUM_PROPOSALS,
         lengths=Lengths(least=least, most=most),
         is_acyclic=given.acyclic,
         num_chains=given.chains,
@@ -211,12 +195,7 @@ async def _run(
 
 def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
     if given.out is not None:
-        write_tasks(statistics, user_path(given.out))
-        say.print(f"wrote {given.out}")
-    if given.audit is not None and given.audit_file is not None:
-        drawn = sample_tasks(statistics.tasks, given.audit, seed=given.seed)
-        write_sample(drawn, user_path(given.audit_file))
-        say.print(f"wrote {len(drawn)} tasks to judge to {given.audit_file}")
+        _write_out(table, statistics, user_path(given.out))
     if given.report is not None:
         report = report_of_tasks(given.run, table, statistics)
         write_report(report, Path(user_path(given.report)))
@@ -225,6 +204,11 @@ def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
         print_json({**table.as_json(), **statistics.as_json()})
         return
     print_yield(table)
+    if given.cross_server:
+        out.print(
+            f"chains over servers: the documents give {statistics.num_cross_server} of the"
+            f" {given.cross_server} that were asked for"
+        )
     for (stage, reason), loss in sorted(statistics.failed.items()):
         first = loss.examples[0]
         out.print(f"{reason} in {stage}, such as {first.item}: {first.detail}")
@@ -232,6 +216,17 @@ def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
         out.print(
             f"{table.accepted} tasks in the registry: `astra-mcp rollout --tasks {given.run}` plays them"
         )
+
+
+def _write_out(table: YieldTable, statistics: TaskStatistics, file: Path) -> None:
+    """Write the tasks of a run that came to its end; a file of half a run would be in the way of the rest."""
+    if table.stopped or table.num_failed or table.num_not_begun:
+        say.print(f"{file} is written once the run has come to its end", style="yellow")
+    elif not table.accepted:
+        say.print(f"no task was kept, so {file} is not written", style="yellow")
+    else:
+        write_tasks(statistics, file)
+        say.print(f"wrote {file}")
 
 
 def write_tasks(statistics: TaskStatistics, file: Path) -> None:

@@ -1,6 +1,6 @@
 """Synthesis of tasks with a model: what its stages work with, put together."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib.resources import as_file
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from astra_mcp.compose.settings import Settings
 from astra_mcp.compose.synthesis.documents import WantedServers, read_documents
 from astra_mcp.compose.synthesis.runs import alone, serve_words
+from astra_mcp.errors import ConfigError
 from astra_mcp.llm.config import ModelConfig, Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
@@ -17,6 +18,7 @@ from astra_mcp.synthesis.trajectories.demo.script import TaskScript
 from astra_mcp.synthesis.trajectories.demo.words import MODEL, demo_documents
 from astra_mcp.synthesis.trajectories.pipeline import Parts, Recipe, synthesize_tasks
 from astra_mcp.synthesis.trajectories.server import Documents
+from astra_mcp.synthesis.trajectories.task import Task
 from registry.documents.preparation import prepare_server
 from registry.importers.mcp_tools import read as read_tool_lists
 from registry.intake.importing import import_documents
@@ -28,7 +30,15 @@ from registry.store.tasks import DatabaseTaskStore
 if TYPE_CHECKING:
     from astra_mcp.completions import CompletionRequest, Reply
 
-__all__ = ["import_demo_documents", "open_demo_models", "read_wanted", "run_task_synthesis"]
+__all__ = [
+    "import_demo_documents",
+    "open_demo_models",
+    "read_tasks",
+    "read_wanted",
+    "run_task_synthesis",
+]
+
+_PAGE = 1000
 
 
 @asynccontextmanager
@@ -78,6 +88,25 @@ async def read_wanted(settings: Settings, wanted: WantedServers) -> Documents:
     """
     async with open_database(settings.registry_url) as database:
         return await read_documents(database, wanted)
+
+
+async def read_tasks(settings: Settings, run: str) -> Sequence[Task]:
+    """Read the tasks that a run keeps.
+
+    Raises:
+        ConfigError: There is none; names the runs that have some.
+        RegistryError: The registry cannot be read.
+    """
+    async with open_database(settings.registry_url) as database:
+        store = DatabaseTaskStore(database)
+        found: list[Task] = []
+        while page := await store.page(run=run, after=found[-1].id if found else "", limit=_PAGE):
+            found += [task for _, task in page]
+        if not found:
+            runs = await store.runs()
+            there = f"there are {', '.join(runs)}" if runs else "no run has any"
+            raise ConfigError(f"the run {run!r} has no task: {there}")
+        return found
 
 
 async def run_task_synthesis(

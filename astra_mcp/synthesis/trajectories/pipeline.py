@@ -46,6 +46,7 @@ from astra_mcp.synthesis.trajectories.checks.dependency import Dependency
 from astra_mcp.synthesis.trajectories.checks.execution import Execution
 from astra_mcp.synthesis.trajectories.checks.results import DocumentFields
 from astra_mcp.synthesis.trajectories.checks.writing import Writing
+from astra_mcp.synthesis.trajectories.run_statistics import CROSS_SERVER
 from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents, ServerItem
 from astra_mcp.synthesis.trajectories.task import TaskStore
 from astra_mcp.synthesis.trajectories.tasks.augmenting import Augmenting, Variations
@@ -247,7 +248,7 @@ class _Run:
             named = ServerItem(name=server.name, version=server.version)
             await self._give_to(of_servers, _item(server.name, named))
         for number, found in enumerate(self._cross_server() if of_chains else (), 1):
-            await self._give_to(of_chains, _item(f"cross-server-{number:04}", found))
+            await self._give_to(of_chains, _item(f"{CROSS_SERVER}{number:04}", found))
         for given in (*of_servers, *of_chains):
             given.close()
 

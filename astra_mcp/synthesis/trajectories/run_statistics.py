@@ -6,13 +6,15 @@ Hears the events of a run, so outcomes of earlier runs that are recalled count a
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from astra_mcp.pipeline import ItemStatus, Loss, Outcome, Progress, Settled
+from astra_mcp.pipeline import Given, ItemStatus, Loss, Outcome, Progress, Settled
 from astra_mcp.synthesis.trajectories.task import Task
 from astra_mcp.types import JsonObject
 
-__all__ = ["TaskStatistics"]
+__all__ = ["CROSS_SERVER", "TaskStatistics"]
 
 _LAST = "store"
+CROSS_SERVER = "cross-server-"
+"""How ids of chains over servers begin."""
 
 
 class TaskStatistics:
@@ -23,6 +25,8 @@ class TaskStatistics:
         """By stage and reason."""
         self.failed: dict[tuple[str, str], Loss] = {}
         """By stage and kind of failure."""
+        self.num_cross_server = 0
+        """Chains over servers that the documents gave."""
         self._tasks: dict[str, Task] = {}
 
     @property
@@ -32,6 +36,8 @@ class TaskStatistics:
 
     def hear(self, event: Progress) -> None:
         """Take an event of the run."""
+        if isinstance(event, Given) and event.item.startswith(CROSS_SERVER):
+            self.num_cross_server += 1
         if not isinstance(event, Settled):
             return
         stage, outcome = event.stage, event.outcome
