@@ -47,7 +47,7 @@ COMMANDS: Mapping[str, Listed] = {
     ),
     "rollout": Listed(
         "astra_mcp.cli.rollout.command:rollout",
-        "Let an agent play environments or servers over HTTP and MCP, and print what it earned.",
+        "Let an agent play environments, tasks or servers over HTTP and MCP, and print what it earned.",
     ),
     "key": Listed(
         "astra_mcp.cli.key:key",
@@ -61,7 +61,9 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.environments:app",
         "Verify, list, show, count, start and import environments.",
     ),
-    "synth": Listed("astra_mcp.cli.synth.command:app", "Make environments."),
+    "synth": Listed(
+        "astra_mcp.cli.synth.command:app", "Make environments, and tasks for trajectories."
+    ),
     "score": Listed(
         "astra_mcp.cli.score.command:score",
         "Score trajectories in seven dimensions, by a judge and by their record.",

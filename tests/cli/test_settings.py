@@ -99,10 +99,13 @@ def test_the_documented_files_are_accepted_and_the_first_holds_the_defaults(fold
     docs = Path(__file__).parents[2] / "docs"
     loaded: list[Settings] = []
     for page in ("configuration.md", "models.md"):
-        [block] = re.findall(r"```toml\n(.*?)```", (docs / page).read_text(encoding="utf-8"), re.S)
-        (folder / "astra.toml").write_text(block)
-        loaded.append(load_settings())
-    defaults, models = loaded[0], loaded[1].models
+        for block in re.findall(
+            r"```toml\n(.*?)```", (docs / page).read_text(encoding="utf-8"), re.S
+        ):
+            (folder / "astra.toml").write_text(block)
+            loaded.append(load_settings())
+    defaults, models, paper = loaded[0], loaded[1].models, loaded[2].models
+    assert paper.generator == paper.judge == paper.agent  # one model plays all parts
     assert (defaults.serve, defaults.sandbox) == (ServeSettings(), SandboxLimits())
     assert all((models.generator.model, models.judge.prices, models.embedding.model))
 

@@ -78,7 +78,7 @@ def test_the_whole_rows_stay_and_the_others_are_played_into_the_order_of_the_pla
     assert lines_of(path)[3] == kept
     assert len({row.episode_id for row in [*rows, *map(opened, first)]}) == 7
     assert (done.told["kept"], len(done.told["episodes"])) == (1, 4)
-    assert f"its {len(torn)} bytes are dropped" in done.stderr
+    assert f"what there is of it ({len(torn)} B) is dropped" in done.stderr
     assert "1 that failed are played again" in done.stderr
     assert done.returncode == 0
 

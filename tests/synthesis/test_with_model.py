@@ -69,6 +69,7 @@ async def test_of_good_lazy_and_random_models_what_the_good_one_made_is_publishe
     assert not any(row.failed for row in table.stages)
 
 
+@pytest.mark.volume  # what a budget leaves to the next run is shown of the runner itself
 async def test_a_run_cut_short_by_its_budget_ends_like_one_that_was_not_and_pays_no_call_twice(
     tmp_path: Path,
 ) -> None:
