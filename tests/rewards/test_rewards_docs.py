@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from astra_mcp.cli.main import load_command
 from astra_mcp.cli.score.options import MAX_PROMPT_BYTES, JudgeRole
 from training.rewards.calibration import MIN_AGREEMENT, MIN_KAPPA, load_calibration
-from training.rewards.floors import MIN_TOTAL, NO_SCORE, UNSCORED
+from training.rewards.floors import MIN_TOTAL, NO_ANSWER, NO_SCORE, UNSCORED
 from training.rewards.score import (
     SCORES_VERSION,
     Assessment,
@@ -48,7 +48,7 @@ def test_the_page_names_every_field(model: type[BaseModel]) -> None:
 def test_the_page_names_every_dimension_state_role_and_floor() -> None:
     assert {*Dimension} <= first_cells()
     assert [each for each in (*State, *JudgeRole) if f"`{each}`" not in PAGE] == []
-    assert {NO_SCORE, UNSCORED, "--min-total", "--min-calls"} <= first_cells()
+    assert {NO_SCORE, UNSCORED, NO_ANSWER, "--min-total", "--min-calls"} <= first_cells()
 
 
 def test_the_figures_of_the_page_are_those_of_the_code() -> None:

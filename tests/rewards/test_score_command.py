@@ -267,6 +267,7 @@ def test_floors_leave_out_count_and_say_so_and_rows_have_the_scores(
         "min-calls": 1,
         "no-score": 0,
         "unscored": 1,
+        "no-answer": 0,
         "min-TCU": 1,
         "min-total": 1,
     }

@@ -1,6 +1,7 @@
 """Files of scores: whole lines, one on each trajectory, of one method; a run goes on where it stopped."""
 
 import fcntl
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,9 +14,10 @@ from pydantic import BaseModel
 from astra_mcp.errors import BudgetSpentError, ConfigError, ModelError, ModelFault
 from astra_mcp.llm.prompt import Prompt
 from astra_mcp.trajectory import Trajectory, TrajectoryWriter
+from astra_mcp.types import JsonObject
 from training.rewards.calibration import load_calibration
 from training.rewards.running import plan_scoring, run_scoring
-from training.rewards.score import Method, Score, State, digest_of
+from training.rewards.score import Dimension, DimensionScore, Method, Score, State, digest_of
 from training.rewards.score_files import ScoreWriter, read_scores
 
 from assorted_trajectories import assorted
@@ -68,7 +70,15 @@ async def run(files: Sequence[Path], out: Path, judge: Judge, method: Method = M
 
 
 def a_score(number: int = 0, state: State = State.SCORED) -> Score:
-    return Score(episode_id=f"e{number}", digest=f"d{number}", state=state, method=METHOD)
+    return Score(
+        episode_id=f"e{number}",
+        digest=f"d{number}",
+        state=state,
+        total=1,
+        defined=7,
+        dimensions={dimension: DimensionScore(value=1) for dimension in Dimension},
+        method=METHOD,
+    )
 
 
 async def test_one_line_for_each_trajectory_in_their_order_and_nothing_is_scored_twice(
@@ -158,6 +168,15 @@ def test_trajectories_of_every_kind_have_digests_of_their_own() -> None:
     assert digest_of(read) == digest_of(rows[-1])
 
 
+def test_a_digest_is_of_everything_in_the_documents_of_tools() -> None:
+    def of(schema: JsonObject) -> str:
+        return digest_of(a_trajectory(tools=({"function": {"name": "f", "parameters": schema}},)))
+
+    page: list[JsonObject] = [{}, {"default": None}, {"not": {}}, {"default": None, "not": {}}]
+    schemas: list[JsonObject] = [{"properties": {"page": each}} for each in page]
+    assert len({*map(of, [{}, {"properties": {}}, *schemas])}) == 2 + len(schemas)
+
+
 async def test_a_file_without_trajectories_or_named_twice_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.touch()
@@ -172,6 +191,44 @@ def written(path: Path, *scores: Score) -> bytes:
         for score in scores:
             writer.write(score)
     return path.read_bytes()
+
+
+QU_IS_0 = {**dict.fromkeys(Dimension, {"value": 1}), Dimension.QU: {"value": 0}}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"total": 7}, "total: Input should be less than or equal to 1"),
+        ({"total": -1}, "total: Input should be greater than or equal to 0"),
+        ({"total": None}, "total: is None, and the mean of the dimensions is 1.0"),
+        ({"total": 0.99}, "total: is 0.99, and the mean of the dimensions is 1.0"),
+        ({"dimensions": QU_IS_0}, "total: is 1.0, and the mean of the dimensions is 0.857"),
+        ({"defined": 99}, "defined: is 99, and 7 dimensions have a value"),
+        ({"dimensions": {}, "defined": 0}, "dimensions.QU: has a value or is undefined"),
+        ({"state": "unscored"}, "total: what is unscored has none"),
+        (
+            {"method": METHOD.model_copy(update={"judge": "b"}).model_dump()},
+            "method: is b (prompts",
+        ),
+    ],
+)
+async def test_scores_that_contradict_themselves_are_refused_by_line_and_field(
+    tmp_path: Path, change: dict[str, object], words: str
+) -> None:
+    out = tmp_path / "s.jsonl"
+    written(out, a_score(0))
+    with out.open("a") as file:
+        file.write(json.dumps({**a_score(1).as_line(), **change}) + "\n")
+    with pytest.raises(ConfigError, match=r"s\.jsonl: line 2: ") as told:
+        read_scores(out)
+    assert words in str(told.value)
+
+
+async def test_a_total_that_another_program_rounded_is_read(tmp_path: Path) -> None:
+    out = tmp_path / "s.jsonl"
+    out.write_text(json.dumps({**a_score().as_line(), "total": 1 - 1e-12}) + "\n")
+    assert [*read_scores(out)] == ["d0"]
 
 
 @pytest.mark.parametrize("cut", [1, 20, 100])

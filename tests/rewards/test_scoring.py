@@ -27,6 +27,7 @@ from astra_mcp.trajectory import (
     UserMessage,
 )
 from astra_mcp.types import JsonObject, Origin
+from training.rewards.conciseness import verdicts_on
 from training.rewards.score import Dimension, Method, Score, State
 from training.rewards.scoring import score_trajectory
 
@@ -412,6 +413,13 @@ async def test_a_verdict_on_a_call_that_nobody_asked_about_is_no_answer() -> Non
     assert "one on each of the calls 1, 2" in (found.reason or "")
 
 
+@pytest.mark.parametrize("word", ["yes", "true", 1, 0, 1.0, None])
+async def test_a_call_is_necessary_by_true_or_false_alone(word: object) -> None:
+    verdict = {"call": 1, "reason": "so", "necessary": word}
+    with pytest.raises(ValidationError, match=r"verdicts\.0\.necessary"):
+        verdicts_on((1,)).model_validate_json(json.dumps({"verdicts": [verdict]}))
+
+
 async def test_a_spent_budget_is_no_score_and_no_failure_of_the_judge() -> None:
     with pytest.raises(BudgetSpentError):
         await score(CASES["perfect"].trajectory, summary=BudgetSpentError("spent"))
@@ -438,11 +446,11 @@ async def test_code_decides_before_the_judge_and_the_judge_is_not_asked_about_th
         ('{"page":1}', False),
         ('{"page":1,"more":2}', False),
         ('{"page":1e999}', True),
-        ('{"page":1,"page":2}', True),
+        ('{"page":"x","page":2}', False),
         ('{"page":' + "[" * 5000 + "]" * 5000 + "}", True),
         ('{"page":' + "[" * 300 + "]" * 300 + "}", True),
         ('{"page":"\\ud83d"}', True),
-        ('{"page":' + "9" * 40 + "}", True),
+        ('{"page":' + "9" * 40 + "}", False),
         ("null", True),
         ("\u00a0", False),
         ("\x00", True),

@@ -10,7 +10,8 @@ from astra_mcp.trajectory import AssistantMessage, ToolMessage
 from astra_mcp.types import ContentBlock, JsonValue, ToolResult
 from gateway.api.client import CallRefusedError
 from training.rollout.agent import CallRequest
-from training.rollout.episode import MAX_ARGUMENT_BYTES, MAX_NAME_LENGTH, result_text
+from training.rollout.arguments import MAX_ARGUMENT_BYTES
+from training.rollout.episode import MAX_NAME_LENGTH, result_text
 
 from in_memory_tools import CITY, InMemoryTools
 

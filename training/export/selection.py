@@ -26,7 +26,7 @@ class ScoreFloors:
 
     def refusing(self, trajectory: Trajectory) -> str | None:
         """Name the first floor that leaves a trajectory out."""
-        return self.floors.refusing(self.scores.get(digest_of(trajectory)))
+        return self.floors.refusing(self.scores.get(digest_of(trajectory)), trajectory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,8 @@ def _floors(scored: ScoreFloors) -> str:
     named = ", ".join(f"`{judge}`" for judge in judges) or "nobody"
     return (
         f"Each trajectory was scored in seven dimensions (ASTRA, arXiv:2601.21558, sec. 2.1.5); the judge"
-        f" was {named}. What scored less than a floor was left out, and what has no score.\n\n"
+        f" was {named}. What scored less than a floor was left out, and what has no score or"
+        f" no final answer.\n\n"
         f"| floor | least |\n|---|---|\n{rows}"
     )
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Self, cast
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, StrictBool, model_validator
 
 from astra_mcp.schemas import SchemaError, compile_validator
-from astra_mcp.strict_json import parse_strict
 from astra_mcp.trajectory import ToolCall, Trajectory
-from astra_mcp.types import JsonObject, json_fault
+from astra_mcp.types import JsonObject
 from training.rewards.shown import calls_of
+from training.rollout.arguments import parse_arguments
 
 __all__ = ["CallVerdict", "CallVerdicts", "decided_by_code", "verdicts_on"]
 
@@ -29,7 +29,7 @@ class CallVerdict(BaseModel):
 
     call: int
     reason: str
-    necessary: bool
+    necessary: StrictBool
 
 
 class CallVerdicts(BaseModel):
@@ -82,17 +82,10 @@ def _fault(call: ToolCall, schemas: Mapping[str, JsonObject]) -> str | None:
     name, text = call.function.name, call.function.arguments
     if name not in schemas:
         return f"undefined tool: {name[:_MAX_FAULT]!r} is none of those that the agent was shown"
-    try:
-        arguments = parse_strict(text.strip() or "{}")  # as a rollout takes them
-    except RecursionError:
-        return "malformed arguments: they nest too deeply"
-    except ValueError as error:
-        return f"malformed arguments: {error}"[:_MAX_FAULT]
-    if not isinstance(arguments, dict):
-        return "malformed arguments: they are no JSON object"
-    if (fault := json_fault(cast("JsonObject", arguments))) is not None:
-        return f"malformed arguments: {fault}"
-    return _schema_fault(cast("JsonObject", arguments), schemas[name])
+    arguments = parse_arguments(text)
+    if isinstance(arguments, str):
+        return f"malformed arguments: {arguments}"[:_MAX_FAULT]
+    return _schema_fault(arguments, schemas[name])
 
 
 def _schema_fault(arguments: JsonObject, schema: JsonObject) -> str | None:

@@ -49,7 +49,7 @@ _PROMPTS: Final = (
     "correlation",
     "summary",
 )
-_RULES: Final = 1
+_RULES: Final = 2
 """Counted up when code decides otherwise than before; scores of both do not belong into one file."""
 _SHARE_OF_TOOLS: Final = 3
 """Tools take up to such a part of a prompt."""

@@ -29,6 +29,8 @@ __all__ = [
 
 SCORES_VERSION = 1
 """Of the lines of score files."""
+_TOLERANCE = 1e-9
+"""Of a total that another program rounded."""
 
 
 class Dimension(StrEnum):
@@ -55,7 +57,7 @@ class Assessment(FrozenModel):
 
     what: str
     """``query``, ``round 2``, ``call 3``, ``correlation`` or ``summary``."""
-    value: float
+    value: float = Field(ge=0, le=1)
     reason: str
     by: Literal["judge", "code"] = "judge"
     sample: int = 0
@@ -131,19 +133,19 @@ class Score(FrozenModel):
     state: State
     reason: str | None = None
     """Why there is no total."""
-    total: float | None = None
+    total: float | None = Field(default=None, ge=0, le=1)
     """The mean of the dimensions that are defined."""
     defined: int = 0
     """How many those are, of seven."""
     total_variance: float | None = None
     """Of the repetitions' totals, as that of a dimension."""
-    total_with_rules: float | None = None
+    total_with_rules: float | None = Field(default=None, ge=0, le=1)
     """The same with a correlation of 0 where the language is another one, and a summary of 0 where an address
     comes from nowhere; None unless it was asked for."""
     dimensions: dict[Dimension, DimensionScore] = Field(
         default_factory=dict[Dimension, DimensionScore]
     )
-    tcs_without_injected: float | None = None
+    tcs_without_injected: float | None = Field(default=None, ge=0, le=1)
     """The tool call status without calls that failed on purpose; None where no other is left."""
     rules: RuleChecks | None = None
     method: Method
@@ -153,11 +155,15 @@ class Score(FrozenModel):
         """Read a line, as JSON has it.
 
         Raises:
-            ValueError: It is none; pydantic's own error where a field is wrong.
+            ValueError: It is none, or its fields contradict one another; pydantic's own error where one is
+                wrong.
         """
         if not isinstance(line, Mapping) or not {"schema_version", "digest"} <= line.keys():
             raise ValueError("this is no line of a score file")
-        return cls.model_validate(upgraded(cast("JsonObject", line), SCORES_VERSION, {}))
+        score = cls.model_validate(upgraded(cast("JsonObject", line), SCORES_VERSION, {}))
+        if (fault := _fault(score)) is not None:
+            raise ValueError(fault)
+        return score
 
     def as_line(self) -> JsonObject:
         """Give the line."""
@@ -173,19 +179,29 @@ def mean_of(values: Mapping[Dimension, float]) -> float | None:
     return fmean(values.values()) if values else None
 
 
+def _fault(score: Score) -> str | None:
+    """Say which field of a line contradicts the others; None where none does."""
+    values = score.values()
+    if score.defined != len(values):
+        return f"defined: is {score.defined}, and {len(values)} dimensions have a value"
+    if score.state is not State.SCORED:
+        return None if score.total is None else f"total: what is {score.state} has none"
+    for dimension in Dimension:
+        found = score.dimensions.get(dimension, DimensionScore())
+        if (found.value is None) == (found.undefined is None) or found.failed is not None:
+            return f"dimensions.{dimension}: has a value or is undefined where the state is scored"
+    mean = mean_of(values)
+    if mean is None or score.total is None or abs(score.total - mean) > _TOLERANCE:
+        return f"total: is {score.total}, and the mean of the dimensions is {mean}"
+    return None
+
+
 def digest_of(trajectory: Trajectory) -> str:
     """Hash the content of a trajectory, whatever version of the schema its line has.
 
-    What is None or empty is left out, so that a field that later versions add changes no digest.
+    Fields of the schema that are None, and members of the trajectory that are empty, are left out, so that
+    one that later versions add changes no digest. In JSON of others, such as tools, everything counts.
     """
-    fields = trajectory.model_dump(mode="json")
-    return sha256(json.dumps(_told(fields), sort_keys=True).encode()).hexdigest()
-
-
-def _told(value: object) -> object:
-    if isinstance(value, dict):
-        members = ((k, _told(v)) for k, v in cast("JsonObject", value).items())
-        return {k: v for k, v in members if v is not None and v != {}}
-    return (
-        [_told(each) for each in cast("list[object]", value)] if isinstance(value, list) else value
-    )
+    fields = trajectory.model_dump(mode="json", exclude_none=True)
+    told = {name: value for name, value in fields.items() if value != {}}
+    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

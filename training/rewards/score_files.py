@@ -26,9 +26,20 @@ def read_scores(path: Path) -> dict[str, Score]:
     """Read a score file, by digest; of several lines on one trajectory the last one holds.
 
     Raises:
-        ConfigError: The file cannot be read, or a line is none of a score file; names line and field.
+        ConfigError: The file cannot be read, a line is none of a score file, or lines are of several methods;
+            names line and field.
     """
-    return {score.digest: score for _, _, score in _lines(path)}
+    scores: dict[str, Score] = {}
+    method: Method | None = None
+    for number, (_, _, score) in enumerate(_lines(path), 1):
+        method = method or score.method
+        if score.method != method:
+            raise ConfigError(
+                f"{path}: line {number}: method: is {_words(score.method)}, and that of the lines before"
+                f" {_words(method)}: scores of one file are of one method"
+            )
+        scores[score.digest] = score
+    return scores
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, Score]]:

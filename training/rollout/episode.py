@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol, cast
+from typing import Protocol
 
 import anyio
 import orjson
@@ -31,17 +31,16 @@ from astra_mcp.trajectory import (
     UserInfo,
     UserMessage,
 )
-from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec, json_fault
+from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 from gateway.api.client import CallRefusedError
 from training.rollout.agent import Answered, CallRequest
+from training.rollout.arguments import parse_arguments
 from training.rollout.limits import NO_LIMITS, Allowance, LimitReachedError, PlayLimits
 from training.rollout.users.dialogue import Dialogue
 from training.rollout.users.user import User
 
-__all__ = ["MAX_ARGUMENT_BYTES", "MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]
+__all__ = ["MAX_NAME_LENGTH", "LiveEpisode", "ToolCaller", "result_text"]
 
-MAX_ARGUMENT_BYTES = 1 << 20
-"""Larger arguments are not sent: the gateway would refuse them unread, and lose their place."""
 MAX_NAME_LENGTH = 256
 """Characters of a tool's name that are sent, as many as the gateway records; names travel in a header."""
 MAX_PARALLEL_CALLS = 16
@@ -252,7 +251,7 @@ class LiveEpisode:
         self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
 
     def _prepare(self, call: CallRequest) -> "_Prepared":
-        parsed = _parse_arguments(call.arguments)
+        parsed = parse_arguments(call.arguments)
         is_fault = isinstance(parsed, str)
         function = FunctionCall(name=call.name, arguments=call.arguments)
         return _Prepared(
@@ -307,25 +306,6 @@ class _Outcome:
     ended: EpisodeEndedError | None = None
     is_invalid: bool = False
     """It could reach no tool, by a fault of the agent."""
-
-
-def _parse_arguments(text: str) -> JsonObject | str:
-    """Parse a model's arguments, or say in words for the model what is wrong with them."""
-    if len(text.encode()) > MAX_ARGUMENT_BYTES:
-        return (
-            f"The arguments are too large: at most {MAX_ARGUMENT_BYTES} bytes. No tool was called."
-        )
-    try:
-        value = orjson.loads(text.strip() or "{}")
-    except orjson.JSONDecodeError as error:
-        return (
-            f"The arguments are not valid JSON ({error}). No tool was called; send the call again."
-        )
-    if not isinstance(value, dict):
-        return "The arguments must be a JSON object. No tool was called; send the call again."
-    arguments = cast("JsonObject", value)
-    fault = json_fault(arguments)
-    return arguments if fault is None else f"No tool was called: {fault}."
 
 
 def result_text(result: ToolResult) -> str:

@@ -56,17 +56,19 @@ def report_of(rows: Iterable[tuple[Trajectory, Score | None]], method: Method) -
     """
     figures, chosen = Figures(), Chosen()
     scores: list[Score] = []
+    refused: Counter[str] = Counter()
     for trajectory, score in rows:
         figures.add(trajectory)
         if score is not None:
             scores.append(score)
             chosen.add(trajectory, score)
+            refused[Floors().refusing(score, trajectory) or "kept"] += 1
     summary = ScoreSummary.of(scores)
     readings = [reading_of(trajectory, score) for trajectory, score in chosen]
     sections = [
         Section(title="Trajectories", parts=list(_figures(figures))),
         Section(title="Scores", lead=_SCORES, parts=list(_scores(summary))),
-        Section(title="Floors", lead=_LEFT_OUT, parts=[_floors(scores), _default_floors(scores)]),
+        Section(title="Floors", lead=_LEFT_OUT, parts=[_floors(scores), _default_floors(refused)]),
         Section(title="Without a total", parts=[_reasons(summary)]),
         Section(title="Trajectories to read", lead=_READ, parts=readings),
     ]
@@ -245,11 +247,10 @@ def _floors(scores: Sequence[Score]) -> DataTable:
 
 def _num_refused(scored: Sequence[Score], dimension: Dimension, least: float) -> int:
     floors = Floors({dimension: least}, min_total=0)
-    return sum(floors.refusing(score) is not None for score in scored)
+    return sum(floors.missed(score) is not None for score in scored)
 
 
-def _default_floors(scores: Sequence[Score]) -> BarChart:
-    counts = Counter(Floors().refusing(score) or "kept" for score in scores)
+def _default_floors(counts: Counter[str]) -> BarChart:
     return BarChart(
         caption=f"By the default floors (total {MIN_TOTAL:g})",
         what="trajectories",

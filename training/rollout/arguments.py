@@ -1,0 +1,31 @@
+"""The arguments that a model writes for a call: which a rollout takes, and what it says of all others."""
+
+from typing import cast
+
+import orjson
+
+from astra_mcp.types import JsonObject, json_fault
+
+__all__ = ["MAX_ARGUMENT_BYTES", "parse_arguments"]
+
+MAX_ARGUMENT_BYTES = 1 << 20
+"""Larger arguments are not sent: the gateway would refuse them unread, and lose their place."""
+
+
+def parse_arguments(text: str) -> JsonObject | str:
+    """Parse a model's arguments, or say in words for the model what is wrong with them."""
+    if len(text.encode()) > MAX_ARGUMENT_BYTES:
+        return (
+            f"The arguments are too large: at most {MAX_ARGUMENT_BYTES} bytes. No tool was called."
+        )
+    try:
+        value = orjson.loads(text.strip() or "{}")
+    except orjson.JSONDecodeError as error:
+        return (
+            f"The arguments are not valid JSON ({error}). No tool was called; send the call again."
+        )
+    if not isinstance(value, dict):
+        return "The arguments must be a JSON object. No tool was called; send the call again."
+    arguments = cast("JsonObject", value)
+    fault = json_fault(arguments)
+    return arguments if fault is None else f"No tool was called: {fault}."
