@@ -49,7 +49,7 @@ _ABOUT_ERRORS: Final = frozenset(_ABOUT_ERROR_WORDS.split())
 """Members that stand beside an error and are no result of their own."""
 _FAILED: Final = frozenset({"error", "failed", "failure", "fail"})
 _NO_ERROR: Final = frozenset({"", "0", "false", "no", "none", "null", "ok"})
-_EMPTY: Final = (None, "", [], {})
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 _SUCCEEDED: Final = ("success", "ok", "succeeded")
 
 
@@ -133,7 +133,8 @@ def _is_error(value: object) -> bool:
     """Tell whether a part of a result says an error: an object, or a list of nothing but such objects."""
     if isinstance(value, list):
         members = cast("list[object]", value)
-        return bool(members) and all(isinstance(m, dict) and _is_error(m) for m in members)
+        is_flat = bool(members) and not any(isinstance(member, list) for member in members)
+        return is_flat and all(map(_is_error, members))
     if not isinstance(value, dict):
         return False
     told = cast("dict[str, object]", value)
