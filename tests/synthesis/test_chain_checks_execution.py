@@ -181,7 +181,33 @@ async def test_a_tool_that_says_an_error_rejects_the_task_with_its_words(
     assert words in outcome.detail
 
 
-@pytest.mark.parametrize("answer", ["Errors found: 0", {"error": None, "orders": TWO["orders"]}])
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"success": False}, {"status": "error", "message": "denied"}, {"ok": False},
+        {"error": "no such hut", "request_id": "7f3"}, {"error": "late", "orders": []},
+        [{"error": "no hut"}], "ERROR 404 not found", "HTTP 500", "Failed to book it.", "ValueError: hut",
+        "", " \n", [], {}, None,
+    ],
+)  # fmt: skip
+async def test_a_result_that_only_says_an_error_or_says_nothing_is_a_failed_call(
+    answer: Any,
+) -> None:
+    outcome = await executed(FakeRunner([answer]), found=chain("find_customer"))
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == "call_failed"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Errors found: 0", {"error": None, "orders": TWO["orders"]}, "Exception (the novel)",
+        "Error (film, 2020)", "Terror: a play", "0", "false", {"status": "failed", "order": "A-1"},
+        {"success": True, "error": ""}, [TWO, {"error": "one of two"}], "[" * 900 + "]" * 900,
+        {"rows": TWO["orders"], "errors": ["row 3"]},
+    ],
+)  # fmt: skip
 async def test_a_result_that_speaks_of_errors_is_not_one(answer: Any) -> None:
     found = chain("find_customer")
     assert isinstance(await executed(FakeRunner([answer]), found=found), Made)

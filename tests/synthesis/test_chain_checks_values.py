@@ -130,7 +130,7 @@ async def invented(value: JsonValue, *results: str, query: str = QUERY, **more: 
         "Oslo", "oslo", "BK-20931", 3, 2, "3", "ann@example.com", True, None, "", "*",
         "2026-05-03", "03/05/2026", "05/03/2026", "20260503", "2026-05-03T15:00:00Z", "15:00",
         "2026-05-03T00:00:00Z", 1777766400, 5000, 0.2, "rooms in Oslo", "cheap flight", ["Oslo", 3],
-        {"city": "Oslo", "rooms": 2}, "Dear team, I would like to cancel my booking since plans have changed",
+        {"city": "Oslo", "rooms": 2},
     ],
 )  # fmt: skip
 async def test_what_the_query_says_in_some_form_is_told(value: JsonValue) -> None:
@@ -143,7 +143,7 @@ async def test_what_the_query_says_in_some_form_is_told(value: JsonValue) -> Non
     [
         "Bergen", "BK-20932", 7, "7", 4000, 0.3, "bob@example.com", "2026-05-04", "2025-05-03", "16:00",
         "2026-05-03T16:00:00Z", 1777940000, "rooms in Bergen", ["Oslo", "Bergen"],
-        {"city": {"name": "Bergen"}},
+        {"city": {"name": "Bergen"}}, "Dear team, I would like to cancel my booking since plans have changed",
         "Dear team, I would like to cancel my booking BK-99999 since plans have changed", "209", "K-2093",
     ],
 )  # fmt: skip
@@ -158,33 +158,49 @@ async def test_what_nothing_says_is_made_up(value: JsonValue) -> None:
     [
         ("metric", {"enum": ["metric", "imperial"]}),
         ("Bergen", {"default": "Bergen"}),
-        ("Bergen", {"examples": ["Bergen"]}),
         (4242, {"const": 4242}),
         ("price", {"description": "Sort by 'price' or 'date'."}),
         (["x1y2z3"], {"items": {"enum": ["x1y2z3"]}}),
         ("odd", {"anyOf": [{"enum": ["odd"]}, {"type": "null"}]}),
     ],
 )
-async def test_the_schema_tells_its_members_defaults_and_examples(
+async def test_the_schema_tells_its_members_defaults_and_choices(
     value: JsonValue, schema: dict[str, Any]
 ) -> None:
     assert await invented(value, **schema) == []
 
 
-async def test_an_example_in_words_is_somebody_elses_value() -> None:
-    assert await invented("Paris", description="The city (e.g. 'Paris').") != []
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"description": "The city (e.g. 'Paris')."}, {"description": "City as in 'Paris' or 'Rome'."},
+        {"description": "Written as 'Paris'."}, {"description": "Among 'Paris' and 'Rome'."},
+        {"examples": ["Paris"]}, {"example": "Paris"},
+    ],
+)  # fmt: skip
+async def test_an_example_is_somebody_elses_value(schema: dict[str, Any]) -> None:
+    assert await invented("Paris", **schema) != []
 
 
 @pytest.mark.claim("P62")
 @pytest.mark.parametrize(
     ("name", "value", "is_free"),
     [("limit", 50, True), ("pageSize", 100, True), ("limit", 101, False), ("issue_number", 50, False),
-     ("max_price", 50, False), ("limit", "fifty", False), ("offset", 0, True)],
+     ("max_price", 50, False), ("limit", "fifty", False), ("offset", 0, True), ("party_size", 8, False),
+     ("num_tickets", 37, False), ("seat_row", 12, False), ("item_count", 99, False), ("count", 9, False),
+     ("credit_limit", 50, False), ("top_k", 5, True), ("max_results", 10, True)],
 )  # fmt: skip
 async def test_how_many_rows_to_give_is_free_up_to_a_hundred(
     name: str, value: JsonValue, is_free: bool
 ) -> None:
     assert (await invented(value, name=name) == []) is is_free
+
+
+async def test_a_count_is_of_rows_where_its_description_says_so() -> None:
+    told = "Number of results to return."
+    assert await invented(9, name="count", description=told) == []
+    assert await invented(9, name="num_tickets", description=told) != []
 
 
 @pytest.mark.parametrize(("name", "value"), [("year", 2026), ("month", 5), ("startDay", 3)])
@@ -199,6 +215,15 @@ async def test_the_parts_of_a_day_are_told_by_the_day(name: str, value: int) -> 
         ("message", "On my way home", True),
         ("message", "On my way to gate B22X1", False),
         ("title", "Bergen", False),
+        ("title", "Moby Dick Deluxe", False),
+        ("recipient", "Maria Theresia von Habsburg und zu Lothringen Graefin", False),
+        ("address", "Lane behind the old mill near Smithfield village green", False),
+        ("recipient", "With Love Bakery Munich", False),
+        ("query", "Create Evans Holdings", False),
+        ("sql", "Create Evans Holdings", False),
+        ("code", "open sesame magic", False),
+        ("discount_code", "a=b and (c)", False),
+        ("code", "print(sorted(rooms))", True),
         ("sql", "SELECT name FROM guests WHERE nights = 3", True),
         ("query", "select name from guests where nights = 4", False),
         ("query", "cosy huts nearby", False),
@@ -208,6 +233,30 @@ async def test_a_text_of_the_assistants_own_holds_no_made_up_value(
     name: str, value: str, is_fine: bool
 ) -> None:
     assert (await invented(value, name=name) == []) is is_fine
+
+
+async def test_the_title_of_what_a_tool_creates_is_the_assistants_own() -> None:
+    for tool, is_fine in (("create_page", True), ("reserve_book", False)):
+        found = await invented_values(
+            {"title": "Plans for spring"}, {}, query="Plan it.", results=(), sources={}, tool=tool
+        )
+        assert (found == []) is is_fine
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_told"),
+    [
+        ("phone", "555 12", False),
+        ("hold_id", "chairs books", False),
+        ("phone", "0301234567", True),
+        ("phone_number", "030-1234567", True),
+        ("phone", "030 123456", False),
+        ("card_number", "12", True),
+    ],
+)
+async def test_a_number_or_an_id_is_told_in_one_piece(name: str, value: str, is_told: bool) -> None:
+    query = "I have twelve books, 555 chairs, and call me on (030) 123-4567."
+    assert (await invented(value, name=name, query=query) == []) is is_told
 
 
 async def test_an_earlier_result_tells_its_values() -> None:
@@ -228,6 +277,7 @@ async def test_a_name_in_another_script_needs_its_source() -> None:
     assert await invented("Oslo", query=query) != []
     assert await invented("Oslo", query=query, sources={"x": ["卑尔根"]}) != []
     assert await invented("OS1044", query=query, sources=told) != []
+    assert await invented("Katarina", query=query, sources={"x": ["天"]}) != []
     # In one script a source would excuse anything.
     assert await invented("Bergen", query=QUERY, sources={"x": ["Oslo"]}) != []
 

@@ -224,6 +224,27 @@ async def test_what_is_too_short_to_be_looked_for_is_left_to_the_judge() -> None
     assert isinstance(await gated(f"{OTHER} For two.", original=original), Made)
 
 
+@pytest.mark.claim("P67")
+@pytest.mark.parametrize(
+    ("number", "told", "varied", "is_kept"),
+    [
+        (12, "for twelve", "for a dozen or so", False),
+        (12, "for twelve", "for 12", True),
+        (12, "for 12", "for twelve", True),
+        (12, "for 12", "for 112", False),
+        (3, "三个人", "几个人", False),
+        (3, "三个人", "3 people", True),
+        (1, "the one I like", "the boat", True),
+        (3, "soon", "soon", True),
+    ],
+)
+async def test_a_small_number_that_a_call_took_stands_in_digits_or_in_words(
+    number: int, told: str, varied: str, is_kept: bool
+) -> None:
+    original = draft(f"{QUERY} {told}.", executed=[called("book_ferry", seats=number)])
+    assert isinstance(await gated(f"{OTHER} {varied}.", original=original), Made) is is_kept
+
+
 def test_details_are_numbers_codes_dates_addresses_and_what_is_quoted() -> None:
     told = "Book “Hotel Lux” ('quiet room') for 3 May 2025, ref AB-12_9, $1,200, via x@y.org or https://a.b/c?d=1."
     assert details_of(told) == (

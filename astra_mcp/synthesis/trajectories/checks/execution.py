@@ -25,17 +25,32 @@ from astra_mcp.synthesis.trajectories.checks.filling import PROMPT, Blank, fill
 from astra_mcp.synthesis.trajectories.checks.shown_chain import chain_of, servers_of, tools_of
 from astra_mcp.synthesis.trajectories.server import Documents, shown_server
 from astra_mcp.synthesis.trajectories.task import TaskDraft
+from astra_mcp.types import JsonObject
 
 __all__ = ["Execution"]
 
-_RULES = "2"
+_RULES = "3"
 """Of the checks in code; a change of theirs decides anew."""
 _CLOSE_SECONDS: Final = 10.0
 _MAX_SHOWN: Final = 600
-_ERROR: Final = re.compile(r"\s*(?:error|exception|traceback)\b\s*(?::|\(|executing|calling)", re.I)
-_ABOUT_ERRORS: Final = frozenset(
-    {"error", "errors", "message", "status", "statusCode", "code", "detail", "details", "success"}
+_ERROR: Final = re.compile(
+    r"\s*(?:(?:error|exception)\s*(?::|\d{3}\b|executing\b|calling\b|occurred\b)"
+    r"|(?-i:[\w.]*[a-z](?:Error|Exception)):|traceback \(most recent"
+    r"|http(?:/[\d.]+)?\s+(?:error\s+)?[45]\d\d\b"
+    r"|failed to\s|internal server error\b|not found\W*$)",
+    re.IGNORECASE,
 )
+"""How a text begins that tells of an error; a title such as ``Error (film, 2020)`` does not."""
+_ABOUT_ERROR_WORDS = """
+    error errors message msg status statusCode status_code code type title detail details reason hint path
+    success ok isError is_error request_id requestId trace_id traceId timestamp
+"""
+_ABOUT_ERRORS: Final = frozenset(_ABOUT_ERROR_WORDS.split())
+"""Members that stand beside an error and are no result of their own."""
+_FAILED: Final = frozenset({"error", "failed", "failure", "fail"})
+_NO_ERROR: Final = frozenset({"", "0", "false", "no", "none", "null", "ok"})
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+_SUCCEEDED: Final = ("success", "ok", "succeeded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +112,43 @@ class Execution:
 
 
 def _says_error(call: ExecutedCall) -> bool:
-    """True where a result that is no error by its mark says nothing but one."""
+    """True where a result that is no error by its mark says one, or says nothing."""
     if _ERROR.match(call.result):
         return True
-    try:
-        found = call.structured or orjson.loads(call.result)
-    except orjson.JSONDecodeError:
+    found: list[object] = [] if call.structured is None else [_unwrapped(call.structured)]
+    with suppress(orjson.JSONDecodeError):  # a text in words
+        found.append(orjson.loads(call.result) if call.result.strip() else "")
+    if any(map(_is_error, found)):
+        return True
+    is_in_words = bool(call.result.strip()) and len(found) == (call.structured is not None)
+    return not is_in_words and all(each in _EMPTY for each in found)
+
+
+def _unwrapped(structured: JsonObject) -> object:
+    """What a server wraps that has to give an object."""
+    return structured["result"] if structured.keys() == {"result"} else structured
+
+
+def _is_error(value: object) -> bool:
+    """Tell whether a part of a result says an error: an object, or a list of nothing but such objects."""
+    if isinstance(value, list):
+        members = cast("list[object]", value)
+        is_flat = bool(members) and not any(isinstance(member, list) for member in members)
+        return is_flat and all(map(_is_error, members))
+    if not isinstance(value, dict):
         return False
-    if not isinstance(found, dict):
-        return False
-    told = cast("dict[str, object]", found)
-    return bool(told.get("error") or told.get("errors")) and _ABOUT_ERRORS.issuperset(told)
+    told = cast("dict[str, object]", value)
+    if any(told.get(name) is False for name in _SUCCEEDED):
+        return True
+    error = told.get("error")
+    if isinstance(error, str):
+        if error.strip().casefold() not in _NO_ERROR:
+            return True
+    elif error is True or (isinstance(error, dict | list) and error):
+        return True
+    is_alone = _ABOUT_ERRORS.issuperset(name for name, member in told.items() if member)
+    has_failed = str(told.get("status")).casefold() in _FAILED
+    return is_alone and (has_failed or bool(told.get("errors")))
 
 
 @asynccontextmanager

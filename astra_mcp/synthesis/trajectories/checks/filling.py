@@ -151,7 +151,14 @@ async def _invented(
 ) -> list[str]:
     schema = blank.tool.input_schema
     results = [_known(call) for call in blank.earlier]
-    found = await invented_values(own, schema, query=blank.query, results=results, sources=sources)
+    found = await invented_values(
+        own,
+        schema,
+        query=blank.query,
+        results=results,
+        sources=sources,
+        tool=blank.tool.name,
+    )
     for join in joined.asked:
         taken = {name: value for name, value in own.items() if name == join.argument}
         # A join is of one result: what another one, or the query, says is not what it gives.

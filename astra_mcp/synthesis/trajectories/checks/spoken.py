@@ -14,10 +14,8 @@ __all__ = ["Claim", "claims_of", "is_in_another_script", "multiples"]
 Claim = Sequence[frozenset[str]]
 """A value is told where, of each group, one member stands in what is known."""
 
-_PROSE: Final = 8
-"""Words from which on a text is the assistant's own wherever it stands."""
 _WRITTEN: Final = 3
-"""The same of an argument that is for such a text."""
+"""Words from which on a text is the assistant's own, of an argument that is for such a text."""
 _MAX_AMOUNT: Final = 10_000
 _MAX_DIGITS: Final = 9
 _LINKING_WORDS = (
@@ -65,7 +63,7 @@ def claims_of(value: str | float, *, is_written: bool = False) -> Iterator[Claim
     """
     yield [frozenset(spellings(value))]
     if isinstance(value, str):
-        yield from _claims_of_text(value.strip(), _WRITTEN if is_written else _PROSE)
+        yield from _claims_of_text(value.strip(), is_written=is_written)
     else:
         yield from _timestamp_claims(value)
 
@@ -93,7 +91,7 @@ def is_in_another_script(text: str, source: str) -> bool:
     )
 
 
-def _claims_of_text(text: str, own: int) -> Iterator[Claim]:
+def _claims_of_text(text: str, *, is_written: bool) -> Iterator[Claim]:
     yield from _day_claims(text)
     bare = re.sub(r"^https?://(?:www\.)?|/$", "", text)
     if bare != text:
@@ -103,7 +101,7 @@ def _claims_of_text(text: str, own: int) -> Iterator[Claim]:
     tokens = tokenize(text)
     num_words = sum(0.5 if re.match(f"[{CJK}]", token) else 1 for token in tokens)
     told = [token for token in tokens if token not in _LINKING]
-    if num_words >= own:
+    if is_written and num_words >= _WRITTEN:
         told = [token for token in tokens if re.search(r"[\d@_/]", token)]
     yield [frozenset(_forms(token)) for token in told]
 

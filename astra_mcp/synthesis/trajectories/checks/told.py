@@ -1,8 +1,9 @@
 """Does anything tell the values that a call is given? What nothing tells is made up.
 
-A value is told by the query, by an earlier result, or by the schema (defaults, members, examples). It may be
-written otherwise: days and times, numbers in words, multiples by a unit, words in another form and order. A
-text of many words, and a program, is the assistant's own, but for the numbers, codes and addresses in it.
+A value is told by the query, by an earlier result, or by the schema (defaults, members). It may be written
+otherwise: days and times, numbers in words, multiples by a unit, words in another form and order. What an
+argument is for (``checks/purposes.py``) says whether the assistant may write of its own, or how many rows to
+give; numbers, codes and addresses in its texts are told all the same.
 """
 
 import re
@@ -11,6 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from astra_mcp.answers import match_in_slices, tokenize
+from astra_mcp.environments.acceptance.grounding import spellings
+from astra_mcp.synthesis.trajectories.checks.purposes import (
+    chooses,
+    is_of_paging,
+    is_whole,
+    is_written,
+)
 from astra_mcp.synthesis.trajectories.checks.results import listed, object_of, words_of
 from astra_mcp.synthesis.trajectories.checks.spoken import (
     Claim,
@@ -28,19 +36,12 @@ _MAX_VALUES: Final = 200
 _MAX_SHOWN: Final = 120
 _MAX_DEPTH: Final = 8
 _SMALL: Final = 100
-_LIMIT_WORDS = "limit page size per count num top first offset skip result row item k n"
-_LIMITS: Final = frozenset(_LIMIT_WORDS.split())
-_WRITTEN_WORDS = """
-    body code command comment content description expression formula message note pattern prompt reason regex
-    script sql subject summary thought title
-"""
-_WRITTEN: Final = frozenset(_WRITTEN_WORDS.split())
-"""Arguments for texts of the assistant's own."""
-_SQL: Final = re.compile(r"\s*(?:select|insert|update|delete|create|with)\s", re.IGNORECASE)
+_MAX_DIGITS: Final = 40
+_MIN_SOURCE: Final = 2
+_INTEGER: Final = re.compile(r"[1-9]\d{0,8}")
+_NUMBER: Final = re.compile(r"\+?[\d\s().\-/]*\d")
 _MAX_PARTS: Final = 2000
 _PARTS: Final = frozenset({"year", "month", "day"})
-_QUOTED: Final = re.compile("[\"'`]([^\"'`]{1,40})[\"'`]")
-_EXAMPLE: Final = re.compile(r"\b(?:e\.?g|i\.?e|examples?|such as|like)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class _Value:
     name: str
     """Of the innermost member that holds it."""
     value: str | int | float
+    description: str
+    """Of the argument."""
 
     @property
     def is_free(self) -> bool:
@@ -59,7 +62,7 @@ class _Value:
         if not any(c.isalnum() for c in str(self.value)):
             return True
         is_small = isinstance(self.value, int) and 0 <= self.value <= _SMALL
-        return is_small and not _LIMITS.isdisjoint(words_of(self.name))
+        return is_small and is_of_paging(self.name, self.description)
 
     def is_part_of(self, days: Iterable[str]) -> bool:
         """True for the year, the month or the day of a day, as ``2026-05-03``."""
@@ -75,6 +78,7 @@ async def invented_values(
     query: str,
     results: Sequence[str],
     sources: Mapping[str, Sequence[str]],
+    tool: str = "",
 ) -> list[str]:
     """Say which values of a call nothing tells, in words for the model that wrote them.
 
@@ -84,14 +88,15 @@ async def invented_values(
         query: What the user asks.
         results: Of the earlier calls.
         sources: By argument, the words of the query that a name is another script's writing of.
+        tool: Its name, which says whether it creates something.
     """
-    values = [value for value in _values(arguments) if not value.is_free]
+    values = [value for value in _values(arguments, schema) if not value.is_free]
     if len(values) > _MAX_VALUES:
         return [f"the arguments hold {len(values)} values, more than {_MAX_VALUES}"]
     named = {argument: _named(schema, argument) for argument in arguments}
     days = [token for token in tokenize(query) if re.fullmatch(r"\d{4}-\d\d-\d\d", token)]
     claims = {
-        value: [*_claims(value, query, sources)]
+        value: [*_claims(value, query, results, sources, tool)]
         for value in values
         if str(value.value) not in named[value.argument] and not value.is_part_of(days)
     }
@@ -116,10 +121,12 @@ async def _found(claims: Iterable[Sequence[Claim]], texts: Sequence[str]) -> tup
     return found, unread
 
 
-def _values(arguments: JsonObject) -> Iterator[_Value]:
+def _values(arguments: JsonObject, schema: Mapping[str, Any]) -> Iterator[_Value]:
+    properties = object_of(schema.get("properties"))
     for argument, value in arguments.items():
+        known = resolve(object_of(properties.get(argument)), dict(schema))
         for name, leaf in _leaves(argument, value):
-            yield _Value(argument, name, leaf)
+            yield _Value(argument, name, leaf, str(known.get("description", "")))
 
 
 def _leaves(name: str, value: JsonValue) -> Iterator[tuple[str, str | int | float]]:
@@ -133,16 +140,38 @@ def _leaves(name: str, value: JsonValue) -> Iterator[tuple[str, str | int | floa
         yield name, value
 
 
-def _claims(value: _Value, query: str, sources: Mapping[str, Sequence[str]]) -> Iterator[Claim]:
-    is_written = not _WRITTEN.isdisjoint(words_of(value.name)) or _SQL.match(str(value.value))
-    yield from claims_of(value.value, is_written=bool(is_written))
-    yield [frozenset(multiples(value.value, query))]
+def _claims(
+    value: _Value,
+    query: str,
+    results: Sequence[str],
+    sources: Mapping[str, Sequence[str]],
+    tool: str,
+) -> Iterator[Claim]:
     text = value.value
+    if isinstance(text, str) and is_whole(value.name):
+        number = int(text) if _INTEGER.fullmatch(text) else text
+        grouped = _groupings(text, [query, *results])
+        yield [frozenset({*spellings(text), *spellings(number), *grouped})]
+    else:
+        own = is_written(value.name, value.description, str(text), tool)
+        yield from claims_of(text, is_written=own)
+        yield [frozenset(multiples(text, query))]
     # Whether a name is that of another script is not checked: only that its source is told, and no number.
     if isinstance(text, str) and not any(c.isdigit() for c in text):
         for source in sources.get(value.argument, ()):
-            if is_in_another_script(text, source):
+            if len(source.strip()) >= _MIN_SOURCE and is_in_another_script(text, source):
                 yield [frozenset({source})]
+
+
+def _groupings(text: str, known: Sequence[str]) -> Iterator[str]:
+    """A number such as of a phone as it is grouped elsewhere: ``030 1234`` for ``0301234``."""
+    digits = re.sub(r"\D", "", text)
+    if _NUMBER.fullmatch(text) and 0 < len(digits) <= _MAX_DIGITS:
+        grouped = re.compile(
+            r"(?<![\w.-])\+?\(?" + r"[ ().\-/]{0,2}".join(digits) + r"(?![\w-]|\.\d)"
+        )
+        for each in known:
+            yield from (found[0] for found in grouped.finditer(each))
 
 
 def _named(schema: Mapping[str, Any], argument: str) -> frozenset[str]:
@@ -157,18 +186,11 @@ def _named(schema: Mapping[str, Any], argument: str) -> frozenset[str]:
         found = resolve(object_of(part), root)
         if not found or depth > _MAX_DEPTH:
             continue
-        own = [found[word] for word in ("default", "const", "example") if word in found]
-        for value in (*own, *listed(found, "enum"), *listed(found, "examples")):
+        own = [found[word] for word in ("default", "const") if word in found]
+        for value in (*own, *listed(found, "enum")):
             named.update(str(leaf) for _, leaf in _leaves("", cast("JsonValue", value)))
-        named.update(_quoted_in(str(found.get("description", ""))))
+        named.update(chooses(argument, str(found.get("description", ""))))
         inner = (*object_of(found.get("properties")).values(), found.get("items"))
         branches = (b for word in ("anyOf", "oneOf", "allOf") for b in listed(found, word))
         waiting += [(each, depth + 1) for each in (*inner, *branches)]
     return frozenset(named)
-
-
-def _quoted_in(description: str) -> Iterator[str]:
-    """What a description puts in quotes, but for its examples: those are of somebody else's call."""
-    for part in re.split(r"[;()\n]|\.\s+(?=[A-Z])", description):
-        if not _EXAMPLE.search(part):
-            yield from _QUOTED.findall(part)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from astra_mcp.answers import answer_fault, contains_answer, tokenize
+from astra_mcp.answers import answer_fault, contains_answer, match_answers, tokenize
+from astra_mcp.environments.acceptance.grounding import spellings
 from astra_mcp.sent_answers import free_texts
 from astra_mcp.synthesis.trajectories.chain import ExecutedCall
 from astra_mcp.synthesis.trajectories.server import Documents
-from astra_mcp.types import JsonObject
 
 __all__ = ["details_of", "lost_details", "lost_values"]
 
@@ -28,6 +28,7 @@ _QUOTED: Final = re.compile(
     "|".join(rf"{a}([^{a}{b}\n]{{1,200}}){b}" for a, b in _PAIRS)
     + r"|(?<!\w)'([^'\n]{1,200})'(?!\w)"
 )
+_SMALL: Final = re.compile(r"\d{1,2}")
 _URL: Final = re.compile(r"https?://[!-~]*[\w/]")
 
 
@@ -57,19 +58,25 @@ def lost_values(
 ) -> Iterator[str]:
     """Find the values that a task tells, that its executed calls took, and that a variation does not tell.
 
-    What an argument chooses among is no such value, and what is too short to be looked for is left to a
-    judge.
+    What an argument chooses among is no such value. A number of one or two digits may stand in words; all
+    else that is too short to be looked for is left to a judge.
     """
     for call in executed:
         server = documents.get(call.step.server)
         tool = server.tool(call.step.tool) if server else None
         schema: Mapping[str, object] = tool.input_schema if tool else {}
-        for value in _values(call.arguments, schema):
-            if contains_answer(original, value) and not contains_answer(variation, value):
+        for value in free_texts(call.arguments, schema):
+            if _is_lost(value, original, variation):
                 yield value
 
 
-def _values(arguments: JsonObject, schema: Mapping[str, object]) -> Iterator[str]:
-    for value in free_texts(arguments, schema):
-        if answer_fault(value) is None:
-            yield value
+def _is_lost(value: str, original: str, variation: str) -> bool:
+    if _SMALL.fullmatch(value):
+        forms = {*spellings(int(value)), value}
+        # Who says "one" or "first" seldom counts.
+        counting = forms if int(value) > 1 else {value}
+        told = match_answers(original, counting).found
+        return bool(told) and not match_answers(variation, forms).found
+    if answer_fault(value) is not None:
+        return False
+    return contains_answer(original, value) and not contains_answer(variation, value)

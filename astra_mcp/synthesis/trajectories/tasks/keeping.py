@@ -22,7 +22,7 @@ from astra_mcp.synthesis.trajectories.tasks.shown_tools import servers_of
 
 __all__ = ["IntentJudge", "SameLanguage", "VariationGate"]
 
-_RULES: Final = "1"
+_RULES: Final = "2"
 """Of the checks in code; a change of theirs decides anew."""
 _PROMPT: Final = "intent"
 _MAX_TOLD: Final = 80
