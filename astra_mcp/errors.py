@@ -69,6 +69,7 @@ __all__ = [
     "SourceError",
     "ToolCodeError",
     "TransportError",
+    "UndecidedError",
     "UnknownNameError",
     "UpstreamError",
     "WorkerError",
@@ -283,6 +284,10 @@ class PortInUseError(GatewayError, OSError):
 
 class PipelineError(AstraError):
     """A pipeline cannot go on, whatever its items are; outcomes that were saved stay saved."""
+
+
+class UndecidedError(AstraError):
+    """An item cannot be decided before an earlier one that failed or was not begun in this run."""
 
 
 class RegistryError(AstraError):

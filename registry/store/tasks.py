@@ -1,9 +1,9 @@
 """Tasks that synthesis made, kept in the database; satisfies the ``TaskStore`` of synthesis."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -42,6 +42,22 @@ class DatabaseTaskStore:
                 "document": task.model_dump(mode="json"),
             }
             await self._saving.ask(row)
+
+    async def retain(self, run: str, ids: Collection[str]) -> None:
+        """Remove all tasks of a run but those of these ids, in one transaction.
+
+        Raises:
+            RegistryError: The database failed; all are kept.
+        """
+        await self._database.write(lambda session: _retain(session, run, ids))
+
+    async def ids(self, run: str) -> frozenset[str]:
+        """Name the tasks of a run.
+
+        Raises:
+            RegistryError: The database failed.
+        """
+        return await self._database.read(lambda session: _ids(session, run))
 
     async def find(self, ids: Sequence[str]) -> Mapping[str, Task]:
         """Find tasks by their ids, which say servers and query; those that there are not are left out.
@@ -82,6 +98,17 @@ def _runs(session: Session) -> list[str]:
 def _save(session: Session, rows: Sequence[Mapping[str, Any]]) -> list[None]:
     insert_or_replace(session, _TASKS, rows)
     return [None] * len(rows)
+
+
+def _retain(session: Session, run: str, ids: Collection[str]) -> None:
+    of_run = delete(TaskRow).where(col(TaskRow.run) == storable_key(run))
+    for batch in batches(sorted(_ids(session, run).difference(ids)), _IDS_AT_ONCE):
+        session.execute(of_run.where(col(TaskRow.id).in_(batch)))
+
+
+def _ids(session: Session, run: str) -> frozenset[str]:
+    of_run = select(col(TaskRow.id)).where(col(TaskRow.run) == storable_key(run))
+    return frozenset(session.scalars(of_run))
 
 
 def _find(session: Session, ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:

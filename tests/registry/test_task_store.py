@@ -61,6 +61,22 @@ async def test_pages_list_every_task_once_whichever_runs_made_it(database: Datab
     assert len(await store.page(run="first", after="", limit=10)) == 2
 
 
+@pytest.mark.both_databases
+async def test_a_run_leaves_those_of_its_own_tasks_alone_that_it_retains(
+    database: Database,
+) -> None:
+    store = DatabaseTaskStore(database)
+    tasks = [a_task(f"Where is book {n}?") for n in range(12)]
+    await store.save("r", tasks)
+    await store.save("another", tasks[:2])
+    assert len(await store.ids("r")) == len(tasks)
+    await store.retain("r", {tasks[0].id, tasks[-1].id, "task-0000000000000000"})
+    assert await store.ids("r") == {tasks[0].id, tasks[-1].id}
+    await store.retain("r", ())
+    assert await store.ids("r") == frozenset()
+    assert await store.ids("another") == {task.id for task in tasks[:2]}
+
+
 async def test_an_episode_of_a_task_has_its_servers_and_its_query(
     database: Database, tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """Documents of two small servers, tasks of theirs, and a store of tasks in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from astra_mcp.synthesis.trajectories.chain import Chain, ChainOrigin, ExecutedCall, ToolRef
@@ -98,6 +98,10 @@ class FakeTaskStore:
     async def save(self, run: str, tasks: Sequence[Task]) -> None:
         """Keep tasks."""
         self.saved += [(run, task) for task in tasks]
+
+    async def retain(self, run: str, ids: Collection[str]) -> None:
+        """Remove the others of a run."""
+        self.saved = [(name, task) for name, task in self.saved if name != run or task.id in ids]
 
     async def find(self, ids: Sequence[str]) -> Mapping[str, Task]:
         """Find tasks."""

@@ -1,7 +1,7 @@
 """Near-duplicates: found as comparing all pairs would find them, whatever the order of answers."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import anyio
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astra_mcp.answers import tokenize
-from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault
+from astra_mcp.errors import BudgetSpentError, ModelError, ModelFault, UndecidedError
 from astra_mcp.pipeline import (
     Given,
     Item,
@@ -134,7 +134,103 @@ def test_the_first_of_the_alike_stays_whatever_the_order_of_answers_and_failures
     assert anyio.run(run) == FIRST
 
 
-async def test_outcomes_of_an_earlier_run_count_as_those_that_came_first() -> None:
+class Judged:
+    """A stage that lets all go on, but for those that fail in this run."""
+
+    name, version, takes = "judge", "1", Instance
+
+    def __init__(self, failing: Collection[str]) -> None:
+        self.failing = failing
+
+    async def run(self, item: Item[Instance]) -> Made[Instance] | Rejected:
+        """Fail where the test says so."""
+        if item.id in self.failing:
+            raise FAILURE
+        return Made.of(item)
+
+
+async def decided(
+    questions: Sequence[Sequence[str] | Exception], failing: Collection[str], store: FakeItemStore
+) -> set[str]:
+    """The items that a run lets through in which some fail before they are compared."""
+    order = SourceOrder(
+        ["decompose", "judge"], "topology", member="main_question", window=3, written=["judge"]
+    )
+    await run_pipeline(
+        "r",
+        [Written(questions, 1), Judged(failing), TopologyGate(Wanted(), order)],
+        order.feed(as_item(make_source(domain=f"{n}")) for n in range(len(questions))),
+        store,
+        stage_limits={"topology": StageLimits(concurrency=16)},
+        hear=order.hear,
+    )
+    topology = {k[2]: o for k, o in store.outcomes.items() if k[1] == "topology"}
+    return {item for item, outcome in topology.items() if outcome.status is ItemStatus.FINISHED}
+
+
+ASKED = [
+    [GOOD.format("one"), GOOD.format("two"), "Who keeps the key of the northern boat house?"],
+    [GOOD.format("three"), "Who keeps the key of the northern boat house?"],
+]
+IDS_OF_ONE = [f"{make_source(domain=f'{n}').id}/0" for n in range(2)]
+IDS = [
+    f"{make_source(domain=f'{n}').id}/{m}"
+    for n, asked in enumerate(ASKED)
+    for m in range(len(asked))
+]
+
+
+@pytest.mark.claim("P42")
+@given(st.lists(st.sets(st.sampled_from(IDS)), max_size=3))
+def test_what_fails_before_its_turn_never_lets_a_later_one_take_its_place(
+    failing: list[set[str]],
+) -> None:
+    async def run() -> None:
+        store = FakeItemStore()
+        for some in failing:
+            assert await decided(ASKED, some, store) <= {IDS[0], IDS[2]}
+        assert await decided(ASKED, [], store) == {IDS[0], IDS[2]}
+
+    anyio.run(run)
+
+
+async def test_what_the_first_of_a_source_will_ask_is_awaited_by_its_others_alone() -> None:
+    order = SourceOrder(["write", "vary"], "last", member="q", window=2)
+    for source in ("a", "b"):
+        await order.begin(source)
+        order.hear(Given(source))
+        order.release(source)
+        made = tuple(
+            StoredItem(id=f"{source}/{n}", value={"q": f"{source} {n}"}) for n in (1, 2, 3)
+        )
+        written = Outcome(item=source, input_hash="", status=ItemStatus.FINISHED, outputs=made)
+        order.hear(Settled("write", written, written.usage, is_recalled=False))
+    failed = Outcome(item="a/2", input_hash="", status=ItemStatus.FAILED, reason="model_timeout")
+    order.hear(Settled("vary", failed, failed.usage, is_recalled=False))
+    assert order.find("a/1", "quite another thing") is None
+    assert order.find("b/1", "quite another thing") is None
+    with pytest.raises(UndecidedError, match="a/2, of which may come the same"):
+        order.find("a/3/persona-1", "quite another thing")
+
+
+async def test_a_verdict_of_a_run_in_which_other_ones_were_accepted_is_not_recalled() -> None:
+    store = FakeItemStore()
+    assert await kept([[GOOD.format("one")], [GOOD.format("two")]], 1, store) == [
+        GOOD.format("one")
+    ]
+    order = order_of(4)
+    await run_pipeline(
+        "r",
+        [Written([[], [GOOD.format("two")]], 1), TopologyGate(Wanted(), order)],
+        order.feed([as_item(make_source(domain="1"))]),
+        store,
+        hear=order.hear,
+    )
+    [decision] = [o for k, o in store.outcomes.items() if k[1:] == ("topology", IDS_OF_ONE[1])]
+    assert decision.status is ItemStatus.FINISHED
+
+
+async def test_a_later_run_decides_as_one_that_had_all_sources_at_once() -> None:
     store = FakeItemStore()
     assert await kept(ALIKE[:3], 1, store) == FIRST[:2]
     assert await kept(ALIKE, 2, store) == FIRST

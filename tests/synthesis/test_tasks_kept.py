@@ -29,6 +29,12 @@ from astra_mcp.pipeline import (
 )
 from astra_mcp.pipeline.attempt import Stage
 from astra_mcp.synthesis import asking
+from astra_mcp.synthesis.trajectories.pipeline import (
+    ChainSource,
+    Parts,
+    Recipe,
+    synthesize_tasks,
+)
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskScores
 from astra_mcp.synthesis.trajectories.tasks.augmenting import Augmenting, Variations
 from astra_mcp.synthesis.trajectories.tasks.keeping import IntentJudge, SameLanguage, VariationGate
@@ -37,7 +43,7 @@ from astra_mcp.synthesis.trajectories.tasks.scoring import Scoring, Thresholds, 
 from astra_mcp.synthesis.trajectories.tasks.server_tasks import ServerTaskGate, ServerTasks
 from astra_mcp.synthesis.trajectories.tasks.storing import Storing
 
-from drafted_tasks import FakeTaskStore, documents, draft, item_of, server, tool
+from drafted_tasks import FakeTaskStore, documents, draft, item_of, kept_task, server, tool
 from pipeline_fakes import FakeItemStore
 from scripted_synthesis import ScriptedAsks
 
@@ -246,6 +252,42 @@ async def test_which_of_the_alike_stays_does_not_depend_on_which_answer_came_fir
     ]
 
 
+async def made(
+    tasks: FakeTaskStore, outcomes: FakeItemStore, least: float, *, judge: Any = None
+) -> set[str]:
+    """The queries in a store after a run of one name, with a threshold of its own."""
+    known = {f"s/{n}": server(f"s/{n}", tool("look", "thing")) for n in range(2)}
+    model = Late(1)
+    recipe = Recipe(
+        chains=ChainSource.NONE,
+        variations=Variations(diversity=0, complexity=0, persona=0),
+        thresholds=Thresholds(tool_necessity=least),
+    )
+    parts = Parts(
+        documents=known,
+        generator=model,
+        judge=judge or model,
+        generator_name="m",
+        judge_name="j",
+        tasks=tasks,
+    )
+    await synthesize_tasks("r", recipe, parts, outcomes, hear=lambda _: None)
+    return {task.query for run, task in tasks.saved if run == "r"}
+
+
+@pytest.mark.claim("P69")
+async def test_a_run_that_comes_to_its_end_leaves_those_of_its_name_that_it_kept_alone() -> None:
+    boats, trains = "Please find boats to Rügen.", "Please find trains to Basel."
+    tasks, outcomes = FakeTaskStore(), FakeItemStore()
+    await tasks.save("another", [kept_task("Find a hat.")])
+    assert await made(tasks, outcomes, 3) == {boats, trains}
+    assert await made(tasks, outcomes, 4) == {boats}
+    assert await made(tasks, outcomes, 3) == {boats, trains}
+    broken = ScriptedAsks(score=ModelError("no answer", ModelFault.TIMEOUT))
+    assert await made(tasks, outcomes, 4, judge=broken) == {boats, trains}
+    assert [task.query for run, task in tasks.saved if run == "another"] == ["Find a hat."]
+
+
 @pytest.mark.claim("P69")
 async def test_near_duplicates_are_found_across_servers_and_languages() -> None:
     order = order_of_tasks([], window=9)
@@ -300,8 +342,11 @@ PROMPTS_OF_STAGES = {
 }
 
 
+ORDER = order_of_tasks([], window=1)
+
+
 def versions(changed: str) -> Mapping[str, str]:
-    """Of all stages but the last, where one prompt has another text."""
+    """Of all stages of a run but the last, where one prompt has another text."""
 
     def load(package: str, name: str) -> PromptTemplate:
         found = load_prompt(package, name)
@@ -312,7 +357,7 @@ def versions(changed: str) -> Mapping[str, str]:
         )
 
     with patch.object(asking, "load_prompt", load):
-        stages = stages_of(None, None, None, order_of_tasks([], window=1))[:-1]
+        stages = stages_of(None, None, None, ORDER)[:-1]
         return {stage.name: stage.version for stage in stages}
 
 

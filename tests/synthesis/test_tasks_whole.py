@@ -229,6 +229,7 @@ async def test_a_model_that_dies_midway_and_comes_back_leaves_no_trace_in_the_ta
     assert {reason for row in died.stages for reason in row.failed} <= {
         "model_unreachable",
         "model_connection",
+        "undecided",
     }
     assert died.num_failed
     assert died.accepted < table.accepted

@@ -21,6 +21,7 @@ from astra_mcp.pipeline import (
     Given,
     ItemStore,
     Progress,
+    Settled,
     Stage,
     StageLimits,
     StoredItem,
@@ -58,7 +59,7 @@ from astra_mcp.synthesis.trajectories.tasks.near_duplicates import (
 )
 from astra_mcp.synthesis.trajectories.tasks.scoring import Scoring, Thresholds
 from astra_mcp.synthesis.trajectories.tasks.server_tasks import ServerTaskGate, ServerTasks
-from astra_mcp.synthesis.trajectories.tasks.storing import Storing
+from astra_mcp.synthesis.trajectories.tasks.storing import STORE, Storing
 from astra_mcp.types import FrozenModel
 
 __all__ = ["ChainSource", "Parts", "Recipe", "stage_names", "synthesize_tasks", "tally_of"]
@@ -138,7 +139,7 @@ def stage_names(recipe: Recipe) -> list[str]:
         names += ["write", "dependency", "coherence"]
         names += ["back_translation"] if recipe.num_translations else []
         names += ["execute"] if recipe.executes else []
-    return [*names, "augment", "variation", "language", "intent", "score", DISTINCT, "store"]
+    return [*names, "augment", "variation", "language", "intent", "score", DISTINCT, STORE]
 
 
 async def synthesize_tasks(
@@ -151,6 +152,9 @@ async def synthesize_tasks(
 ) -> YieldTable:
     """Make tasks of servers; each moves on as soon as it is ready.
 
+    A run that comes to its end, so that nothing failed or was not begun, leaves those tasks of its name in
+    the store that it kept, and no others: what an earlier recipe or other servers led to is removed.
+
     Args:
         run: Name of the run, by which outcomes are found again.
         recipe: How.
@@ -161,6 +165,7 @@ async def synthesize_tasks(
     Raises:
         ConfigError: The caller has to mend something first.
         PipelineError: The store does not answer.
+        RegistryError: The store of tasks cannot remove any.
     """
     return await _Run(run, recipe, parts, store, hear).play()
 
@@ -198,6 +203,8 @@ class _Run:
         self._order = order_of_tasks(leads, window=self._window, ends=("proposal",))
         self._gathering = ProposalGathering(window=self._window, drop=self._order.release)
         self._tally = tally_of(recipe)
+        self._kept = set[str]()
+        """Ids of the tasks that this run kept."""
 
     async def play(self) -> YieldTable:
         """Run all ways at once, and tell what became of everything."""
@@ -240,7 +247,10 @@ class _Run:
                 works.append(partial(self._way, stages, feed(of_chains), "write"))
             works.append(partial(self._give, of_servers, of_chains))
             await map_concurrently(_do, works, limit=len(works))
-        return self._tally.table()
+        table = self._tally.table()
+        if not (table.stopped or table.num_failed or table.num_not_begun):
+            await self._parts.tasks.retain(self._run, self._kept)
+        return table
 
     async def _give(self, of_servers: Sequence["_Feed"], of_chains: Sequence["_Feed"]) -> None:
         """Give every source to each of its ways, no further ahead than tasks can wait for their turn."""
@@ -286,6 +296,8 @@ class _Run:
         told = Given(event.item, event.stage or first) if isinstance(event, Given) else event
         self._order.hear(told)
         self._tally.hear(told)
+        if isinstance(told, Settled) and told.stage == STORE:
+            self._kept.update(str(output.value["id"]) for output in told.outcome.outputs)
         self._hear(told)
 
     async def _pipeline(

@@ -1,6 +1,6 @@
 """A task: what a user asks, of which servers, where it came from, and how it was judged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
 from typing import Protocol
@@ -97,6 +97,14 @@ class TaskStore(Protocol):
 
         Raises:
             RegistryError: The database failed; nothing is kept.
+        """
+        ...
+
+    async def retain(self, run: str, ids: Collection[str]) -> None:
+        """Remove all tasks of a run but those of these ids.
+
+        Raises:
+            RegistryError: The database failed; all are kept.
         """
         ...
 

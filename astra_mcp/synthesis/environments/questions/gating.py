@@ -19,7 +19,7 @@ from astra_mcp.synthesis.texts import Fault
 
 __all__ = ["TopologyGate"]
 
-_RULES = "3"
+_RULES = "4"
 """Of the rules of the gate; a change of theirs decides anew."""
 
 
@@ -36,17 +36,23 @@ class TopologyGate:
 
     @property
     def version(self) -> str:
-        """Of the rules and of what is asked for."""
-        return stage_version(rules=_RULES, wanted=self.wanted, is_open=self.is_open)
+        """Of the rules, of what is asked for, and of this run."""
+        return stage_version(
+            rules=_RULES, wanted=self.wanted, is_open=self.is_open, opened=self.order.opened
+        )
 
     async def run(self, item: Item[Instance]) -> Made[Instance] | Rejected:
-        """Judge one instance, once all before it are decided."""
+        """Judge one instance, once all before it are decided.
+
+        Raises:
+            UndecidedError: One before it failed or was not begun, and could keep it out.
+        """
         instance = _labelled(item.value)
         faults = [*_faults(instance, self.wanted)]
         await self.order.turn(item.id)
         if faults and not self.is_open:
             return Rejected(faults[0].reason, "; ".join(f.detail for f in faults))
-        alike = self.order.accepted.find(instance.main_question)
+        alike = self.order.find(item.id, instance.main_question)
         if alike is not None:
             return Rejected("near_duplicate", f"nearly the same was asked before, as {alike}")
         reasons = tuple(dict.fromkeys(fault.reason for fault in faults))

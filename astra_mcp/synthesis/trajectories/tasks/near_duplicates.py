@@ -12,6 +12,8 @@ __all__ = ["DISTINCT", "DistinctTasks", "order_of_tasks"]
 
 DISTINCT = "near_duplicate"
 """Name of the stage."""
+_WRITTEN = ("variation", "language", "intent", "score")
+"""The stages behind the one that writes variations: each leaves a task as it asks."""
 
 
 def order_of_tasks(leads: Iterable[str], *, window: int, ends: Collection[str] = ()) -> SourceOrder:
@@ -23,7 +25,7 @@ def order_of_tasks(leads: Iterable[str], *, window: int, ends: Collection[str] =
             needs as many workers as there may be tasks of so many servers, and time to wait for those before.
         ends: Those of ``leads`` whose outputs end a run and lead to items of another one.
     """
-    return SourceOrder(leads, DISTINCT, member="query", window=window, ends=ends)
+    return SourceOrder(leads, DISTINCT, member="query", window=window, ends=ends, written=_WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,17 @@ class DistinctTasks:
 
     @property
     def version(self) -> str:
-        """Of the rules."""
-        return stage_version(rules="1")
+        """Of the rules, and of this run."""
+        return stage_version(rules="2", opened=self.order.opened)
 
     async def run(self, item: Item[TaskDraft]) -> Made[TaskDraft] | Rejected:
-        """Compare one, once all before it are decided."""
+        """Compare one, once all before it are decided.
+
+        Raises:
+            UndecidedError: One before it failed or was not begun, and could keep it out.
+        """
         await self.order.turn(item.id)
-        alike = self.order.accepted.find(item.value.query)
+        alike = self.order.find(item.id, item.value.query)
         if alike is not None:
             return Rejected("near_duplicate", f"it asks nearly what {alike} asks")
         return Made.of(item)

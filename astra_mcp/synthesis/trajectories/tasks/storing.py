@@ -8,7 +8,10 @@ from astra_mcp.synthesis.trajectories.server import Documents
 from astra_mcp.synthesis.trajectories.task import Task, TaskDraft, TaskStore, task_id
 from astra_mcp.synthesis.trajectories.tasks.shown_tools import servers_of
 
-__all__ = ["Storing"]
+__all__ = ["STORE", "Storing"]
+
+STORE = "store"
+"""Name of the stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Storing:
     judge: str
     opened: str = field(default_factory=lambda: token_hex(8))
     """Another in each run, so that what was taken out of the store meanwhile is kept again."""
-    name = "store"
+    name = STORE
     takes = TaskDraft
 
     @property
