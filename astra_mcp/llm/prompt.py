@@ -2,26 +2,42 @@
 
 A template is a Jinja file ``NAME.jinja`` of a package, with a block ``user`` and, if wanted, a block
 ``system``; each becomes a message. Text goes in only through one of two filters: ``| delimited("name")``
-puts text from outside between ``<name>`` and ``</name>``, which it cannot close; ``| plain`` takes words
-of our own, on one line. Values that are no text are put in as JSON by the first.
+puts text from outside between ``<name>`` and ``</name>``; ``| plain`` takes words of our own, on one line.
+Neither can open or close any tag of its template. Values that are no text are put in as JSON by the first.
 """
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final, cast
 
-from jinja2 import Environment, StrictUndefined, TemplateSyntaxError, Undefined, meta, nodes
+from jinja2 import (
+    Environment,
+    StrictUndefined,
+    TemplateSyntaxError,
+    Undefined,
+    meta,
+    nodes,
+    pass_context,
+)
+from jinja2.runtime import Context
 
 from astra_mcp.types import JsonObject
 
 __all__ = ["Prompt", "PromptTemplate", "load_prompt"]
 
 _BLOCKS: Final = ("system", "user")
+_TAGS: Final = "tags of the template"
+"""In a context: the pattern of :func:`_pattern`. No name of a template's value has spaces."""
+_TAG: Final = re.compile(r"([<\uff1c\ufe64])([^<\uff1c\ufe64>]*)")
+"""What looks like the sign that begins a tag, and what may be its inside."""
+_FILLERS: Final = frozenset("\u115f\u1160\u3164\uffa0")
+"""Letters that nobody sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +68,7 @@ class PromptTemplate:
         try:
             tree = _ENVIRONMENT.parse(source)
             _check(tree)
+            self._tags = _pattern(_tag_names(tree))
             self._template = _ENVIRONMENT.from_string(source)
         except (TemplateSyntaxError, ValueError) as error:
             raise ValueError(f"the prompt {name} is unsound: {error}") from None
@@ -80,7 +97,8 @@ class PromptTemplate:
         block = self._template.blocks.get(role)
         if block is None:
             return ""
-        return "".join(block(self._template.new_context(dict(values)))).strip()
+        context = self._template.new_context({**values, _TAGS: self._tags})
+        return "".join(block(context)).strip()
 
 
 @cache
@@ -104,20 +122,65 @@ class _Placed(str):
     __slots__ = ()
 
 
-def _delimited(value: object, name: str) -> _Placed:
+@pass_context
+def _delimited(context: Context, value: object, name: str) -> _Placed:
     if isinstance(value, Undefined):
         str(value)  # raises, and says which
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    text = re.sub(rf"<(?=\s*/\s*{re.escape(name)})", r"<\\", text, flags=re.IGNORECASE)
+    is_text = isinstance(value, str)
+    text = value if is_text else json.dumps(value, ensure_ascii=False, indent=1)
+    text = _without_tags(
+        text.encode("utf-8", "replace").decode("utf-8"), context, is_json=not is_text
+    )
     return _Placed(f"<{name}>\n{text}\n</{name}>")
 
 
-def _plain(value: object) -> _Placed:
+@pass_context
+def _plain(context: Context, value: object) -> _Placed:
     text = str(value)
     if not text.isprintable():
         raise TypeError(f"{text[:40]!r} is more than a line of words: use | delimited(...)")
-    return _Placed(text)
+    return _Placed(_without_tags(text, context))
+
+
+def _without_tags(text: str, context: Context, *, is_json: bool = False) -> str:
+    """Spoil what a reader could take for a tag of the template; JSON keeps its meaning."""
+
+    def spoil(found: re.Match[str]) -> str:
+        sign, inside = found.groups()
+        if not context[_TAGS].match(_seen(inside)):
+            return found[0]
+        return f"\\u{ord(sign):04x}{inside}" if is_json else f"{sign}\\{inside}"
+
+    return _TAG.sub(spoil, text)
+
+
+def _seen(inside: str) -> str:
+    """Leave what a reader sees, in plain letters: nothing invisible, no full width."""
+    normal = unicodedata.normalize("NFKC", inside)
+    return "".join(c for c in normal if c.isspace() or not _is_invisible(c))
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character) in ("Cf", "Cc", "Mn", "Me") or character in _FILLERS
+
+
+def _pattern(names: frozenset[str]) -> re.Pattern[str]:
+    """Match the inside of an opening or closing tag of these names, whatever follows a closing one."""
+    any_name = "|".join(map(re.escape, sorted(names))) or r"(?!)"
+    return re.compile(rf"\s*(?:/[\s/]*(?:{any_name})|(?:{any_name})(?!\w))", re.IGNORECASE)
+
+
+def _tag_names(tree: nodes.Template) -> frozenset[str]:
+    names: set[str] = set()
+    for used in tree.find_all(nodes.Filter):
+        if used.name != "delimited":
+            continue
+        match used.args:
+            case [nodes.Const(value=str() as name)]:
+                names.add(name)
+            case _:
+                raise ValueError(f"line {used.lineno}: delimited takes one name, written out")
+    return frozenset(names)
 
 
 def _let_through(value: object) -> object:
@@ -154,8 +217,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["delimited"] = _delimited
-    environment.filters["plain"] = _plain
+    filters = cast("dict[str, Any]", environment.filters)  # typed by the signatures of Jinja's own
+    filters |= {"delimited": _delimited, "plain": _plain}
     return environment
 
 

@@ -24,12 +24,14 @@ from astra_mcp.trajectory import (
     UserEnd,
     UserMessage,
 )
+from astra_mcp.types import JsonObject
 from gateway.api.wire import SourceEnvironment, SourceServers
 from training.rollout.agent import CallRequest, EpisodeView
 from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.limits import PlayLimits
 from training.rollout.plan import Rollout
 from training.rollout.run import run_rollout
+from training.rollout.users.secrets import Secrets
 from training.rollout.users.simulated import PERSONAS, SimulatedUser, SimulatedUsers
 from training.rollout.users.user import Goal, Spoken, User, UserError, UserStop
 
@@ -143,6 +145,90 @@ async def test_what_is_not_the_user_s_to_say_is_asked_for_anew_and_never_sent(
     assert model.samples[0] != model.samples[1]
     with pytest.raises(UserError, match=fault):
         await user_of(ScriptedAnswers(word(message), word(message))).next(said)
+
+
+def secrets_of(tool: str, result: str = "ok", **arguments: Any) -> Secrets:
+    step = ToolRef(server="s", tool=tool)
+    call = ExecutedCall(step=step, arguments=arguments, result=result, is_error=False)
+    return Secrets([call])
+
+
+@pytest.mark.parametrize(
+    ("tool", "message"),
+    [
+        (tool, f"Please use {spelt}, I beg you.")
+        for tool in ("find_huts", "find-huts", "find.huts", "FindHuts", "findHuts")
+        for spelt in ("find_huts", "FIND-HUTS", "find.huts", "`FindHuts`", "s/findHuts", "findhuts")
+    ]
+    + [
+        ("find_huts", "find\\_huts"),
+        ("find_huts", "find\u200b_huts"),
+        ("check_in", "use check_in"),
+    ],
+)
+def test_a_tool_s_name_is_found_however_it_is_spelt(tool: str, message: str) -> None:
+    secrets = secrets_of(tool)
+
+    assert secrets.told_by(message, "I want a hut.") == "a tool's name"
+    assert not secrets.told_by(message, f"The assistant said it. {message}")
+    assert not secrets.told_by("Find huts at the check-in, and book.", "")
+
+
+HOLD = '{"hold": {"id": "h-é", "place": 3}}'
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (HOLD, HOLD),
+        (HOLD, 'It is {"hold":{"id":"h-é","place":3}}.'),
+        (HOLD.replace("é", "\\u00e9"), HOLD.replace('"', "'")),
+        (HOLD, "{\n  \u201chold\u201d: {\u201cid\u201d: \u201ch-é\u201d, \u201cplace\u201d: 3}}"),
+        ("Three huts are free on that day.", "I know: three huts are free  on that day."),
+    ],
+)
+def test_a_whole_result_is_found_however_it_is_written(result: str, message: str) -> None:
+    secrets = secrets_of("hold", result)
+
+    assert secrets.told_by(message, "Hold a place.") == "a whole result"
+    assert not secrets.told_by(message, f"The assistant said: {message}")
+    assert not secrets.told_by("Is place 3 in that hut free?", "")
+
+
+@pytest.mark.parametrize("id", ["hold_77ab12cd", "4821907", "ORD-1042", "3f2b8c1d", "a1b2-c3d4-e5"])
+def test_an_id_that_a_result_issued_is_found_unless_the_agent_may_know_it(id: str) -> None:
+    secrets = secrets_of("hold", f"Held as\\n{id}: 2-bedroom, 24-hour, 1200mah, 2026-05-03T10:00.")
+
+    assert secrets.told_by(f"Use (#{id.upper()}).", "") == "an id that a result issued"
+    assert not secrets.told_by(f"Use {id}.", f"Your hold is {id}.")
+    assert not secrets.told_by("A 2-bedroom one on 2026-05-03, 24-hour, 1200mah.", "")
+    assert not secrets_of("hold", f"Held {id}", hut=id).told_by(f"Use {id}.", "")
+
+
+def test_an_id_stays_a_secret_though_a_later_call_was_given_it() -> None:
+    calls: list[tuple[str, JsonObject, str]] = [
+        ("hold", {"card": "card-4417"}, "Held as h_5521x for card-4417"),
+        ("book", {"hold": "h_5521x"}, "Booked"),
+    ]
+    executed = [
+        ExecutedCall(
+            step=ToolRef(server="s", tool=tool), arguments=given, result=result, is_error=False
+        )
+        for tool, given, result in calls
+    ]
+
+    assert Secrets(executed).told_by("Book h_5521x.", "")
+    assert not Secrets(executed).told_by("Charge card-4417.", "")
+
+
+async def test_a_user_may_repeat_what_the_agent_told() -> None:
+    said = [UserMessage(content="A berth."), AssistantMessage(content="It is B-22911.")]
+    call = GOAL.calls[0].model_copy(update={"result": "Booked under B-22911."})
+    goal = GOAL.model_copy(update={"calls": (call,)})
+
+    assert await user_of(ScriptedAnswers(word("B-22911, fine.")), goal).next(said)
+    with pytest.raises(UserError, match="an id that a result issued, 2 times"):
+        await user_of(ScriptedAnswers(*[word("B-22911, fine.")] * 2), goal).next(said[:1])
 
 
 async def test_a_model_that_fails_is_a_failure_of_the_user() -> None:

@@ -2,6 +2,6 @@
 
 A user hears what a person would hear, words alone: no tools, no results, no instructions of the agent. Knows
 values of tasks and a model that gives structured answers; knows neither the gateway nor an agent. ``rollout``
-imports it. To read in this order: ``user``, ``dialogue``, ``simulated``
-(by ``prompts``).
+imports it. To read in this order: ``user``, ``dialogue``, ``secrets``,
+``simulated`` (by ``prompts``).
 """

@@ -1,6 +1,5 @@
 """The user that a model plays: with a goal that the agent is not told, a way to speak, and an own end."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +10,8 @@ from astra_mcp.seeds import generator
 from astra_mcp.synthesis.asking import Asks, PromptBook
 from astra_mcp.synthesis.trajectories.chain import ExecutedCall
 from astra_mcp.trajectory import UserMessage
-from astra_mcp.types import FrozenModel, JsonObject, canonical_json
+from astra_mcp.types import FrozenModel, JsonObject
+from training.rollout.users.secrets import Secrets
 from training.rollout.users.user import Goal, Spoken, UserError, UserStop
 
 __all__ = ["CHANGE_SHARE", "SimulatedUser", "SimulatedUsers"]
@@ -34,9 +34,6 @@ _MAX_SPOKEN = 8_000
 """Characters of one message that the user reads; the rest of a longer one is cut out of its middle."""
 _MAX_RESULT = 2_000
 _TRIES = 2
-_TELLING = 60
-"""Characters of a result that nobody says by chance."""
-_IDENTIFIER = re.compile(r"\w+_\w+|[a-z]+[A-Z]\w*")
 _SAMPLE_BITS = 31
 
 
@@ -82,7 +79,7 @@ class SimulatedUser:
         if not goal.may_change:
             self._change_at = None
         self._known = [_known(call) for call in goal.calls]
-        self._secrets = _secrets(goal.calls)
+        self._secrets = Secrets(goal.calls)
 
     async def next(self, messages: Sequence[Spoken]) -> str | UserStop:
         """Ask the model what this person says next.
@@ -96,7 +93,7 @@ class SimulatedUser:
             turn = await self._ask(messages, num_said, attempt)
             if turn.is_done and num_said:
                 return UserStop(reason=turn.reason)
-            fault = self._fault(turn)
+            fault = self._fault(turn, messages)
             if not fault:
                 return turn.message.strip()
         raise UserError(f"the user model {self.model!r} {fault}, {_TRIES} times")
@@ -118,32 +115,19 @@ class SimulatedUser:
         except ModelError as error:
             raise UserError(str(error)) from error
 
-    def _fault(self, turn: UserTurn) -> str:
+    def _fault(self, turn: UserTurn, messages: Sequence[Spoken]) -> str:
         if turn.is_done:
             return "ended the conversation before it began"
         if not turn.message.strip():
             return "said nothing, and did not end the conversation"
-        said = _flat(turn.message)
-        if any(secret in said for secret in self._secrets):
-            return "told the agent what only the user may know: a tool's name or result"
-        return ""
+        heard = (m.content or "" for m in messages if not isinstance(m, UserMessage))
+        secret = self._secrets.told_by(turn.message, "\n".join((self._goal.request, *heard)))
+        return f"told the agent what only the user may know: {secret}" if secret else ""
 
 
 def _known(call: ExecutedCall) -> JsonObject:
     """Show a call without its tool: what was asked, and what came of it."""
     return {"with": call.arguments, "came": _cut(call.result, _MAX_RESULT)}
-
-
-def _secrets(calls: Sequence[ExecutedCall]) -> frozenset[str]:
-    """Find what no person would say: identifiers of tools, and whole results."""
-    names = {call.step.tool for call in calls if _IDENTIFIER.fullmatch(call.step.tool)}
-    texts = {call.result for call in calls}
-    texts |= {canonical_json(call.structured).decode() for call in calls if call.structured}
-    return frozenset(map(_flat, names)) | {t for t in map(_flat, texts) if len(t) >= _TELLING}
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def _spoken(message: Spoken) -> JsonObject:
