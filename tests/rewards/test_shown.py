@@ -310,6 +310,7 @@ def test_what_fits_in_no_cut_is_an_error_and_of_the_judges_failures() -> None:
         show_messages(messages, MIN_PROMPT_BYTES)
     found = questions_of(trajectory_of(messages), MIN_PROMPT_BYTES)
     assert isinstance(found[Dimension.QU], Failed)
+    assert found[Dimension.FA] == Failed("FA: not asked, since QU is not")
 
 
 def test_the_list_of_tools_keeps_the_schemas_of_called_tools() -> None:

@@ -163,13 +163,23 @@ def questions_of(
 ) -> dict[Dimension, Asked | Undefined | Failed]:
     """Find what to ask about a trajectory, in each dimension that a judge decides.
 
+    Nothing is asked where one of them cannot be: those behind it are not tried.
+
     Args:
         trajectory: Has not failed.
         max_bytes: Of what is shown in one prompt.
     """
     asked = from_first_question(trajectory)
     case = _Case(asked, ShownMessages(asked.messages), max_bytes)
-    return {dimension: _asked(dimension, case) for dimension in JUDGED}
+    found: dict[Dimension, Asked | Undefined | Failed] = {}
+    unfit: Dimension | None = None
+    for dimension in JUDGED:
+        if unfit is None:
+            found[dimension] = _asked(dimension, case)
+            unfit = dimension if isinstance(found[dimension], Failed) else None
+        else:
+            found[dimension] = Failed(f"{dimension.value}: not asked, since {unfit.value} is not")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
