@@ -193,7 +193,7 @@ def written(path: Path, *scores: Score) -> bytes:
     return path.read_bytes()
 
 
-QU_IS_0 = {**dict.fromkeys(Dimension, {"value": 1}), Dimension.QU: {"value": 0}}
+QU_IS_0 = {each: {"value": int(each is not Dimension.QU)} for each in Dimension}
 
 
 @pytest.mark.parametrize(

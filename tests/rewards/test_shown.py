@@ -22,8 +22,15 @@ from astra_mcp.trajectory import (
 )
 from training.rewards.calibration import load_calibration
 from training.rewards.judging import Asked, Failed, Question, questions_of
+from training.rewards.rules import call_status
 from training.rewards.score import Dimension
-from training.rewards.shown import MIN_PROMPT_BYTES, TooLongError, rounds_of, show_messages
+from training.rewards.shown import (
+    MIN_PROMPT_BYTES,
+    ShownMessages,
+    TooLongError,
+    rounds_of,
+    show_messages,
+)
 
 from trajectories import a_trajectory
 
@@ -238,6 +245,56 @@ def test_what_is_cut_is_told_where_it_is_missing_and_fits(size: int, most: int) 
     assert "Nothing." in text
 
 
+@given(turns(), turns(10))
+def test_messages_that_need_no_cut_take_as_many_bytes_as_they_have(
+    first: list[Message], more: list[Message]
+) -> None:
+    messages = [SystemMessage(content="s"), *first, *more]
+    shown = ShownMessages(messages)
+    for num in range(len(messages) + 1):
+        whole = show_messages(messages[:num], ENOUGH)
+        size = len(json.dumps({"": whole.document}, ensure_ascii=False, indent=1).encode())
+        assert shown.up_to(num, size) == whole
+        with pytest.raises(TooLongError):
+            shown.up_to(num, size - 1)
+
+
+def test_what_judges_see_of_many_rounds_is_written_once() -> None:
+    messages: list[Message] = [UserMessage(content="q")]
+    for number in range(50):
+        messages.append(AssistantMessage(content=None, tool_calls=(a_call(f"c{number}"),)))
+        messages.append(ToolMessage(tool_call_id=f"c{number}", content="one"))
+    rounds = asked_of(trajectory_of(messages), Dimension.TCU)
+    seen: list[Any] = [each.shown["history"].document for each in rounds]
+    assert [len(each) for each in seen] == [*range(4, 102, 2)]
+    assert all(mine is its for each in seen for mine, its in zip(each, seen[-1], strict=False))
+
+
+def test_what_stands_before_the_first_user_message_is_shown_to_nobody() -> None:
+    messages: list[Message] = [
+        SystemMessage(content=SECRET),
+        AssistantMessage(content=SECRET, tool_calls=(a_call("early"),)),
+        ToolMessage(tool_call_id="early", content=SECRET),
+        UserMessage(content="q"),
+        AssistantMessage(content=None, tool_calls=(a_call("a"),)),
+        ToolMessage(tool_call_id="a", content="one"),
+        AssistantMessage(content=None, tool_calls=(a_call("b"),)),
+        ToolMessage(tool_call_id="b", content="two"),
+        AssistantMessage(content="one and two"),
+    ]
+    read: Any = {"function": {"name": "read", "parameters": {}}}
+    trajectory = trajectory_of(messages).model_copy(update={"tools": (read,)})
+    asked = everything_asked(trajectory)
+    assert {each.what for each in asked} == {"query", "round 2", "calls", "correlation", "summary"}
+    assert all(SECRET not in str(rendered(each).messages) for each in asked)
+    assert [each.numbers for each in asked if each.numbers] == [(1, 2)]
+    assert [each.what for each in call_status(trajectory)] == ["call 1", "call 2"]
+
+
+def a_call(name: str) -> ToolCall:
+    return ToolCall(id=name, function=FunctionCall(name="read", arguments="{}"))
+
+
 def test_results_give_way_before_the_words_of_user_and_agent() -> None:
     messages = long(50_000)
     messages[0] = UserMessage(content="q" * 5000)
@@ -253,6 +310,7 @@ def test_what_fits_in_no_cut_is_an_error_and_of_the_judges_failures() -> None:
         show_messages(messages, MIN_PROMPT_BYTES)
     found = questions_of(trajectory_of(messages), MIN_PROMPT_BYTES)
     assert isinstance(found[Dimension.QU], Failed)
+    assert found[Dimension.FA] == Failed("FA: not asked, since QU is not")
 
 
 def test_the_list_of_tools_keeps_the_schemas_of_called_tools() -> None:

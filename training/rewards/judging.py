@@ -18,10 +18,12 @@ from training.rewards.conciseness import CallVerdicts, decided_by_code, verdicts
 from training.rewards.score import Assessment, Dimension
 from training.rewards.shown import (
     Shown,
+    ShownMessages,
     TooLongError,
     calls_of,
     final_answer,
     first_question,
+    from_first_question,
     rounds_of,
     show_exchange,
     show_messages,
@@ -161,29 +163,53 @@ def questions_of(
 ) -> dict[Dimension, Asked | Undefined | Failed]:
     """Find what to ask about a trajectory, in each dimension that a judge decides.
 
+    Nothing is asked where one of them cannot be: those behind it are not tried.
+
     Args:
         trajectory: Has not failed.
         max_bytes: Of what is shown in one prompt.
     """
-    return {dimension: _asked(dimension, trajectory, max_bytes) for dimension in JUDGED}
+    asked = from_first_question(trajectory)
+    case = _Case(asked, ShownMessages(asked.messages), max_bytes)
+    found: dict[Dimension, Asked | Undefined | Failed] = {}
+    unfit: Dimension | None = None
+    for dimension in JUDGED:
+        if unfit is None:
+            found[dimension] = _asked(dimension, case)
+            unfit = dimension if isinstance(found[dimension], Failed) else None
+        else:
+            found[dimension] = Failed(f"{dimension.value}: not asked, since {unfit.value} is not")
+    return found
 
 
-def _asked(
-    dimension: Dimension, trajectory: Trajectory, max_bytes: int
-) -> Asked | Undefined | Failed:
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A trajectory from its first user message on, and how it is shown."""
+
+    trajectory: Trajectory
+    messages: ShownMessages
+    max_bytes: int
+
+    def show(self, num: int | None = None) -> Shown:
+        """Show the first messages, or all."""
+        most = len(self.trajectory.messages)
+        return self.messages.up_to(most if num is None else num, self.max_bytes)
+
+
+def _asked(dimension: Dimension, case: _Case) -> Asked | Undefined | Failed:
     try:
-        return _ASKING[dimension](trajectory, max_bytes)
+        return _ASKING[dimension](case)
     except TooLongError as error:
         return Failed(f"{dimension.value}: {error}")
 
 
-def _query(dimension: Dimension, prompt: str) -> Callable[[Trajectory, int], Asked | Undefined]:
+def _query(dimension: Dimension, prompt: str) -> Callable[[_Case], Asked | Undefined]:
     """Eq. (3) and (4): the whole trajectory without m_0."""
 
-    def asked(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
-        if (missing := _missing(trajectory)) is not None:
+    def asked(case: _Case) -> Asked | Undefined:
+        if (missing := _missing(case.trajectory)) is not None:
             return missing
-        shown = {"trajectory": show_messages(trajectory.messages, max_bytes)}
+        shown = {"trajectory": case.show()}
         return Asked([Question(dimension=dimension, what="query", prompt=prompt, shown=shown)])
 
     return asked
@@ -198,13 +224,13 @@ def _missing(trajectory: Trajectory) -> Undefined | None:
     return None
 
 
-def _rounds(dimension: Dimension, prompt: str) -> Callable[[Trajectory, int], Asked | Undefined]:
+def _rounds(dimension: Dimension, prompt: str) -> Callable[[_Case], Asked | Undefined]:
     """Eq. (5) to (7): each round from the second on, with what came before it and its own message."""
 
-    def asked(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
-        if (missing := _missing(trajectory)) is not None:
+    def asked(case: _Case) -> Asked | Undefined:
+        if (missing := _missing(case.trajectory)) is not None:
             return missing
-        later = rounds_of(trajectory)[1:]
+        later = rounds_of(case.trajectory)[1:]
         if not later:
             return Undefined("fewer than two rounds of calls")
         return Asked(
@@ -213,9 +239,7 @@ def _rounds(dimension: Dimension, prompt: str) -> Callable[[Trajectory, int], As
                     dimension=dimension,
                     what=f"round {each.number}",
                     prompt=prompt,
-                    shown={
-                        "history": show_messages(trajectory.messages[: each.place + 1], max_bytes)
-                    },
+                    shown={"history": case.show(each.place + 1)},
                 )
                 for each in later
             ]
@@ -224,8 +248,9 @@ def _rounds(dimension: Dimension, prompt: str) -> Callable[[Trajectory, int], As
     return asked
 
 
-def _conciseness(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
+def _conciseness(case: _Case) -> Asked | Undefined:
     """Eq. (9): all calls beside the tools; a call that code decides is not asked about."""
+    trajectory, max_bytes = case.trajectory, case.max_bytes
     calls = calls_of(trajectory)
     if not calls:
         return Undefined("no calls")
@@ -253,8 +278,9 @@ def _conciseness(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
     return Asked([question], known)
 
 
-def _answer(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
+def _answer(case: _Case) -> Asked | Undefined:
     """Eq. (10): the question beside the answer, and the answer beside the trajectory without m_0."""
+    trajectory, max_bytes = case.trajectory, case.max_bytes
     answer = final_answer(trajectory)
     place = first_question(trajectory)
     if place is None:
@@ -263,7 +289,7 @@ def _answer(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
         return Undefined("no final answer")
     asked = cast("UserMessage", trajectory.messages[place]).content
     exchange = {"exchange": show_exchange(asked, answer, max_bytes)}
-    whole = {"trajectory": show_messages(trajectory.messages, max_bytes)}
+    whole = {"trajectory": case.show()}
     return Asked(
         [
             Question(
@@ -274,7 +300,7 @@ def _answer(trajectory: Trajectory, max_bytes: int) -> Asked | Undefined:
     )
 
 
-_ASKING: Final[Mapping[Dimension, Callable[[Trajectory, int], Asked | Undefined]]] = {
+_ASKING: Final[Mapping[Dimension, Callable[[_Case], Asked | Undefined]]] = {
     Dimension.QU: _query(Dimension.QU, "query_understanding"),
     Dimension.QP: _query(Dimension.QP, "query_planning"),
     Dimension.TCU: _rounds(Dimension.TCU, "round_understanding"),

@@ -10,7 +10,7 @@ from astra_mcp.language import language_of
 from astra_mcp.trajectory import CallNote, SystemMessage, ToolMessage, Trajectory, UserMessage
 from astra_mcp.types import Origin
 from training.rewards.score import Assessment, Languages, RuleChecks
-from training.rewards.shown import calls_of, final_answer
+from training.rewards.shown import calls_of, final_answer, from_first_question
 
 __all__ = ["call_status", "check_answer", "status_without_injected"]
 
@@ -24,6 +24,7 @@ _ESCAPED: Final = (("\\/", "/"), ("\\u0026", "&"), ("&amp;", "&"))
 
 def call_status(trajectory: Trajectory) -> list[Assessment]:
     """Say of each call whether it succeeded: S_i of eq. (8), from the record and not from its words."""
+    trajectory = from_first_question(trajectory)
     notes = {note.tool_call_id: note for note in trajectory.calls}
     return [
         _status(number, notes.get(call.id)) for number, call in enumerate(calls_of(trajectory), 1)
@@ -48,7 +49,7 @@ def status_without_injected(trajectory: Trajectory) -> float | None:
     """The mean success of the calls that did not fail on purpose; None where there is none."""
     kept = [
         float(_succeeded(note))
-        for note in trajectory.calls
+        for note in from_first_question(trajectory).calls
         if note.injected is None and note.origin is not Origin.INJECTED
     ]
     return fmean(kept) if kept else None

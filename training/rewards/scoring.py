@@ -6,6 +6,8 @@ from itertools import product
 from statistics import fmean, variance
 from typing import Final
 
+from anyio import to_thread
+
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.synthesis.asking import Asks
@@ -72,7 +74,8 @@ _Found = tuple[Asked | Undefined | Failed, Sequence[list[Assessment] | Failed]]
 
 async def _judge(trajectory: Trajectory, judge: Asks, method: Method) -> Mapping[Dimension, _Found]:
     """Ask everything, each question as often as the method says."""
-    asked = questions_of(trajectory, method.max_prompt_bytes)
+    # Long trajectories take a while to cut: other trajectories go on.
+    asked = await to_thread.run_sync(questions_of, trajectory, method.max_prompt_bytes)
     if any(isinstance(each, Failed) for each in asked.values()):
         return {dimension: (each, ()) for dimension, each in asked.items()}
     questions = [q for each in asked.values() if isinstance(each, Asked) for q in each.questions]

@@ -5,7 +5,7 @@ not depend on those that follow.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -25,10 +25,12 @@ __all__ = [
     "MIN_PROMPT_BYTES",
     "Round",
     "Shown",
+    "ShownMessages",
     "TooLongError",
     "calls_of",
     "final_answer",
     "first_question",
+    "from_first_question",
     "rounds_of",
     "show_exchange",
     "show_messages",
@@ -95,29 +97,94 @@ def final_answer(trajectory: Trajectory) -> str | None:
     return last.content if (last.content or "").strip() else None
 
 
+def from_first_question(trajectory: Trajectory) -> Trajectory:
+    """Leave out what stands before m_1, and its calls; whatever nobody asked for is left as it is."""
+    place = first_question(trajectory)
+    if not place:
+        return trajectory
+    messages = trajectory.messages[place:]
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    notes = tuple(note for note in trajectory.calls if note.tool_call_id in answered)
+    return trajectory.model_copy(update={"messages": messages, "calls": notes})
+
+
+class ShownMessages:
+    """Messages without the system's, as judges see the first of them or all; each is measured once.
+
+    Calls are numbered from 1 in the order of the messages. Texts of results are cut first, then all others,
+    until the document fits; each says how much is missing.
+    """
+
+    def __init__(self, messages: Sequence[Message], *, failed: Collection[str] = ()) -> None:
+        """Take messages.
+
+        Args:
+            messages: From m_1, or what the system says before it.
+            failed: Ids of calls whose results are marked as failed.
+        """
+        self._messages = messages
+        calls = [c for m in messages if isinstance(m, AssistantMessage) for c in m.tool_calls]
+        self._numbers = {call.id: number for number, call in enumerate(calls, 1)}
+        self._failed = frozenset(failed)
+        self._drafts: list[_Draft] = []
+        """In each cut, from the mildest, as far as they were needed."""
+
+    def up_to(self, num: int, max_bytes: int) -> Shown:
+        """Show the first messages.
+
+        Args:
+            num: How many, those of the system included.
+            max_bytes: Of the document as JSON, in UTF-8.
+
+        Raises:
+            TooLongError: The document does not fit.
+        """
+        for place, cut in enumerate(_cuts()):
+            if place == len(self._drafts):
+                self._drafts.append(self._draft(cut))
+            draft = self._drafts[place]
+            if draft.sizes[num] <= max_bytes:
+                seen: JsonValue = [each for each in draft.documents[:num] if each is not None]
+                return Shown(seen, draft.missing[num])
+        raise _too_long("the trajectory", max_bytes)
+
+    def _draft(self, cut: "_Cut") -> "_Draft":
+        draft = _Draft([], [_size([])], [0])
+        for message in self._messages:
+            size = draft.sizes[-1]
+            document = None
+            if not isinstance(message, SystemMessage):
+                document = _message(message, self._numbers, self._failed, cut)
+                size = size + _size([document]) + _NEXT if draft.has_any else _size([document])
+                draft.has_any = True
+            draft.documents.append(document)
+            draft.sizes.append(size)
+            draft.missing.append(cut.count)
+        return draft
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Messages in one cut."""
+
+    documents: list[JsonObject | None]
+    """None for the system's."""
+    sizes: list[int]
+    """Bytes of the document of so many first messages, from none."""
+    missing: list[int]
+    """Characters that it leaves out."""
+    has_any: bool = False
+
+
 def show_messages(
-    messages: Sequence[Message], max_bytes: int, *, failed: Sequence[str] = ()
+    messages: Sequence[Message], max_bytes: int, *, failed: Collection[str] = ()
 ) -> Shown:
-    """Show messages without the system's; calls are numbered from 1 in the order of the messages.
-
-    Texts of results are cut first, then all others, until the document fits; each says how much is missing.
-
-    Args:
-        messages: From m_1, or what the system says before it, to the last that may be seen.
-        max_bytes: Of the document as JSON, in UTF-8.
-        failed: Ids of calls whose results are marked as failed.
+    """Show all messages, see :class:`ShownMessages`.
 
     Raises:
         TooLongError: The document does not fit.
     """
-    seen = [message for message in messages if not isinstance(message, SystemMessage)]
-    calls = [c for m in seen if isinstance(m, AssistantMessage) for c in m.tool_calls]
-    numbers = {call.id: number for number, call in enumerate(calls, 1)}
-
-    def write(cut: "_Cut") -> JsonValue:
-        return [_message(message, numbers, failed, cut) for message in seen]
-
-    return _fitting(write, max_bytes, "the trajectory")
+    return ShownMessages(messages, failed=failed).up_to(len(messages), max_bytes)
 
 
 def show_exchange(question: str, answer: str, max_bytes: int) -> Shown:
@@ -163,7 +230,7 @@ def _tool(function: Mapping[str, JsonValue], cut: "_Cut", *, whole: bool) -> Jso
 
 
 def _message(
-    message: Message, numbers: Mapping[str, int], failed: Sequence[str], cut: "_Cut"
+    message: Message, numbers: Mapping[str, int], failed: Collection[str], cut: "_Cut"
 ) -> JsonObject:
     if isinstance(message, ToolMessage):
         name = message.tool_call_id
@@ -228,7 +295,11 @@ def _fitting(write: Callable[[_Cut], JsonValue], max_bytes: int, what: str) -> S
         document = write(cut)
         if _size(document) <= max_bytes:
             return Shown(document, cut.count)
-    raise TooLongError(
+    raise _too_long(what, max_bytes)
+
+
+def _too_long(what: str, max_bytes: int) -> TooLongError:
+    return TooLongError(
         f"{what} does not fit into {max_bytes} bytes of a prompt, also with all its texts cut:"
         " allow more with --max-prompt-bytes"
     )
@@ -252,3 +323,7 @@ def _size(document: JsonValue) -> int:
     """Of a document as a member of the one that a prompt has."""
     text = json.dumps({"": document}, ensure_ascii=False, indent=1)
     return len(text.encode("utf-8", "replace"))
+
+
+_NEXT: Final = _size([0, 0]) - 2 * _size([0])
+"""What a further member of a list adds, beside the size that it has as the only one."""
