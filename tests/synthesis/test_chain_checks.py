@@ -303,6 +303,16 @@ NUMBER, DAY = {"type": "integer"}, {"type": "string", "format": "date"}
         ("city", TEXT, "Is it warm in the city of Oslo?", True),
         ("city", TEXT, "Is it warm in the city?", False),
         ("name", TEXT, "Look for somebody.", False),
+        ("state", {"enum": ["open", "closed"]}, "Tell me of the open source licence.", False),
+        ("state", {"enum": ["open", "closed"]}, "Show those in the state open.", True),
+        ("region", {"enum": ["NA", "EU"]}, "Tell me of NA and EU players.", False),
+        ("amount", NUMBER, "The amount of my 3 bills, pay one of them.", False),
+        ("ticket_price", NUMBER, "I take 3 tickets.", False),
+        ("nights", NUMBER, "I stay 3 nights or 4 nights.", False),
+        ("phone", TEXT, "My phone broke, order A12 please.", False),
+        ("phone_number", TEXT, "On 2026-05-03 my phone broke.", False),
+        ("phone", TEXT, "Call me on (030) 123-4567.", True),
+        ("order_id", {"type": "string", "description": "The order id"}, "Order 3 huts.", False),
     ],
 )
 async def test_the_query_supports_what_it_clearly_gives_and_the_rest_is_judged(
@@ -313,6 +323,32 @@ async def test_the_query_supports_what_it_clearly_gives_and_the_rest_is_judged(
     outcome, asked = await dependent(query, chain("act", of=of), answer, of)
     assert isinstance(outcome, Made)
     assert asked == ([] if is_told else ["dependency"])
+
+
+@pytest.mark.claim("P59")
+@pytest.mark.parametrize(
+    ("names", "schema", "query", "are_told"),
+    [
+        (("check_in", "check_out"), DAY, "A room from 3 May 2026.", False),
+        (("check_in", "check_out"), DAY, "A room from 3 to 5 May 2026 or 2026-05-06.", True),
+        (("from_email", "to_email"), TEXT, "I am bob@example.com.", False),
+        (("from_email", "to_email"), TEXT, "From bob@example.com to ann@example.com.", True),
+    ],
+)
+async def test_one_token_of_the_query_is_of_one_argument(
+    names: tuple[str, str], schema: dict[str, Any], query: str, are_told: bool
+) -> None:
+    properties: dict[str, Any] = dict.fromkeys(names, schema)
+    of = server("s", tool("act", **properties))
+    answer = {"verdicts": [{"id": f"1.{name}", "is_supported": True} for name in names]}
+    _, asked = await dependent(query, chain("act", of=of), answer, of)
+    assert asked == ([] if are_told else ["dependency"])
+
+
+async def test_arguments_of_one_name_share_a_token_over_the_steps() -> None:
+    of = server("s", tool("find", email=TEXT), tool("send", email=TEXT))
+    _, asked = await dependent("I am ann@example.com.", chain("find", "send", of=of), of=of)
+    assert asked == []
 
 
 async def test_generic_names_join_nothing_by_themselves() -> None:

@@ -27,7 +27,7 @@ from astra_mcp.types import JsonValue
 __all__ = ["Dependency"]
 
 _PROMPT = "dependency"
-_RULES = "2"
+_RULES = "3"
 """Of the checks in code; a change of theirs decides anew."""
 
 

@@ -1,13 +1,15 @@
 """What supports each required argument of a chain, as far as code can tell (ASTRA sec. 2.1.2, first check).
 
 An argument is supported by its own schema, by a join, by a field of an earlier result, or by the query. What
-only a server can give, and nothing gives in time, is a fault. All else is open, for a judge.
+only a server can give, and nothing gives in time, is a fault. All else is open, for a judge: also what two
+arguments could take from one place of the query.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from astra_mcp.answers import contains_answer, tokenize
@@ -18,7 +20,12 @@ from astra_mcp.synthesis.trajectories.checks.arguments import (
     is_optional_in_effect,
     required_arguments,
 )
-from astra_mcp.synthesis.trajectories.checks.results import HeldFields, ResultFields, words_of
+from astra_mcp.synthesis.trajectories.checks.results import (
+    HeldFields,
+    ResultFields,
+    plain_name,
+    words_of,
+)
 from astra_mcp.synthesis.trajectories.checks.shown_chain import tools_of
 from astra_mcp.synthesis.trajectories.server import Documents
 
@@ -31,17 +38,26 @@ _GENERIC_WORDS = """
 _GENERIC: Final = frozenset(_GENERIC_WORDS.split())
 """Names that say nothing of what a value is of: a result that holds one need not hold this one."""
 _NUMBERS: Final = frozenset({"integer", "number"})
+_SUFFIXES: Final = frozenset(
+    {"id", "uuid", "guid", "number", "name", "code", "key", "count", "size", "title"}
+)
+"""Last words of a name that a query may leave out: ``customer C-1044`` for ``customer_id``."""
 _AROUND: Final = 24
 """Characters between the word of an argument and its value in a query."""
 _MIN_WORD: Final = 3
 _OPEN, _CLOSE = '"\u201c\u2018\u300a\u300c\u300e', '"\u201d\u2019\u300b\u300d\u300f'
 _QUOTED: Final = re.compile(rf"[{_OPEN}][^{_CLOSE}]+[{_CLOSE}]|(?<!\w)'[^']+'(?!\w)")
 _CODE: Final = re.compile(r"[^\W_]*\d[\w-]*|\w+[_/#:@]\w+|\b[A-Z]{3,}\b")
+_CODE_HERE: Final = re.compile(r"[\w/#:@-]*\d[\w-]*|\w+[_/#:@]\w+|[A-Z]{3,}\b")
 _NAME: Final = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
+_DIGITS: Final = re.compile(r"\d(?:[\d.,]*\d)?(?![\w-])")
+_LINK: Final = re.compile(r"[\s:=#]*(?:(?:of|is|to|named|called|number|no\.?|id)\b[\s:=#]*)?")
+"""What stands between the word of an argument and its value, and nothing else."""
 _FORMS: Final = {
     "email": re.compile(r"[\w.+-]+@[\w-]+\.\w+"),
     "uri": re.compile(r"https?://\S+|\bwww\.\S+"),
     "ipv4": re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"),
+    "phone": re.compile(r"(?<![\w.-])\+?\(?\d(?:[ ().\-/]{0,2}\d){6,14}(?![\w-])"),
     "uuid": re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE),
 }
 _FORMS_OF_WORDS: Final = {
@@ -50,6 +66,10 @@ _FORMS_OF_WORDS: Final = {
     "url": "uri",
     "uri": "uri",
     "uuid": "uuid",
+    "phone": "phone",
+    "telephone": "phone",
+    "mobile": "phone",
+    "fax": "phone",
 }
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -92,20 +112,46 @@ def weigh(chain: Chain, documents: Documents, query: str, fields: ResultFields) 
     servers = [documents[step.server] for step in chain.steps]
     held = [fields.held(server, tool) for server, tool in zip(servers, tools, strict=True)]
     required = [a for step, tool in enumerate(tools) for a in required_arguments(step, tool)]
-    return [_weighed(argument, chain, held, query) for argument in required]
+    given = {a.id: _support(a, chain, held) for a in required}
+    tokens = {a.id: _tokens(a, query) for a in required if given[a.id] is None}
+    told = _shared_out([a for a in required if a.id in tokens], tokens)
+    return [
+        Weighed(a, support)
+        if (support := Support.QUERY if a.id in told else given[a.id])
+        else _unsupported(a, held, query)
+        for a in required
+    ]
 
 
-def _weighed(argument: Argument, chain: Chain, held: Sequence[HeldFields], query: str) -> Weighed:
-    earlier, later = held[: argument.step], held[argument.step + 1 :]
+def _support(argument: Argument, chain: Chain, held: Sequence[HeldFields]) -> Support | None:
+    """What gives an argument that the query need not give."""
     joined = (j for j in chain.joins if j.source < j.target == argument.step)
     if is_optional_in_effect(argument) or argument.kinds == frozenset({"boolean"}):
-        return Weighed(argument, Support.SCHEMA)
+        return Support.SCHEMA
     if any(join.argument.partition(".")[0] == argument.name for join in joined):
-        return Weighed(argument, Support.JOIN)
-    if _is_held(argument, earlier):
-        return Weighed(argument, Support.RESULT)
-    if _is_told(argument, query):
-        return Weighed(argument, Support.QUERY)
+        return Support.JOIN
+    return Support.RESULT if _is_held(argument, held[: argument.step]) else None
+
+
+def _shared_out(
+    arguments: Sequence[Argument], tokens: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    """The ids of arguments for which the query has values enough: one token is of one argument.
+
+    Arguments of one name may share a value over the steps of a chain.
+    """
+    told: set[str] = set()
+    for argument in arguments:
+        own = tokens[argument.id]
+        rivals = [a for a in arguments if own & tokens[a.id]]
+        among = frozenset[str]().union(*(tokens[a.id] for a in rivals))
+        if own and len({plain_name(a.name) for a in rivals}) <= len(among):
+            told.add(argument.id)
+    return frozenset(told)
+
+
+def _unsupported(argument: Argument, held: Sequence[HeldFields], query: str) -> Weighed:
+    earlier, later = held[: argument.step], held[argument.step + 1 :]
     is_known = all(fields.is_whole for fields in earlier)
     numbered = enumerate(later, argument.step + 2)
     giver = next((n for n, h in numbered if argument.names & (h.names | h.likely)), None)
@@ -131,45 +177,75 @@ def _is_held(argument: Argument, earlier: Sequence[HeldFields]) -> bool:
     return any(argument.names & fields.names for fields in earlier)
 
 
-def _is_told(argument: Argument, query: str) -> bool:
-    """Tell whether the query clearly gives a value: a member, one of the form, or one beside the name."""
+def _tokens(argument: Argument, query: str) -> frozenset[str]:
+    """What of the query clearly gives a value: all of its form, else one member, or one word beside it."""
+    words = words_of(argument.name)
     options = [str(option) for option in argument.options]
     if options:
-        return any(_is_said(option, query) for option in options)
-    words = words_of(argument.name)
-    named = argument.schema.get("format") or _FORMS_OF_WORDS.get(words[-1] if words else "")
+        said = frozenset(option for option in options if _is_said(option, words, query))
+        return said if len(said) == 1 else frozenset()
+    head = words[-2:-1] if words[-1:] and words[-1] in ("number", "address") else words[-1:]
+    named = argument.schema.get("format") or _FORMS_OF_WORDS.get(head[0] if head else "")
     form = _FORMS.get(str(named))
     if form is not None:
-        return form.search(query) is not None
+        days = [] if named != "phone" else _DAY.findall(query)
+        return frozenset(f.casefold() for f in form.findall(query) if f not in days)
     if named in ("date", "date-time"):
-        return any(_DAY.fullmatch(token) for token in tokenize(query))
-    return any(_value_beside(argument, place) for place in _places(words, query))
+        return frozenset(token for token in tokenize(query) if _DAY.fullmatch(token))
+    beside = frozenset(
+        v for place in _places(words, query) for v in _values_beside(argument, place)
+    )
+    return beside if len(beside) == 1 else frozenset()
 
 
-def _is_said(option: str, query: str) -> bool:
-    """Tell whether a query says a member; a short one is a word of its own unless it has its very letters."""
-    if len(option) > _MIN_WORD:
-        return any(contains_answer(query, text) for text in (option, option.replace("_", " ")))
-    return option != option.lower() and re.search(rf"\b{re.escape(option)}\b", query) is not None
+def _is_said(option: str, words: Sequence[str], query: str) -> bool:
+    """Tell whether a query says a member, and can mean nothing else by it.
+
+    A plain word means the member beside a word of the argument's name; one of several words, and one in
+    capitals, everywhere.
+    """
+    spaced = option.replace("_", " ")
+    if option != option.lower():
+        return re.search(rf"\b{re.escape(option)}\b", query) is not None
+    if len(option) <= _MIN_WORD:
+        return False
+    if not option.isalpha():
+        return any(contains_answer(query, text) for text in (option, spaced))
+    return any(contains_answer(place, option) for place in map(" ; ".join, _places(words, query)))
 
 
-def _places(words: Sequence[str], query: str) -> Iterator[str]:
-    """What stands around each word of a name in a query, the word itself left out."""
-    for word in words:
+def _places(words: Sequence[str], query: str) -> Iterator[tuple[str, str]]:
+    """What stands before and after the word in a query that a name is of."""
+    named = words[-2:] if words[-1:] and words[-1] in _SUFFIXES else words[-1:]
+    for word in named:
         if len(word) < _MIN_WORD or not word.isascii():
             continue
         for found in re.finditer(rf"\b{re.escape(word)}\w{{0,3}}\b", query, re.IGNORECASE):
             before = query[max(0, found.start() - _AROUND) : found.start()]
-            yield f"{before} ; {query[found.end() : found.end() + _AROUND]}"
+            yield before, query[found.end() : found.end() + _AROUND]
 
 
-def _value_beside(argument: Argument, place: str) -> bool:
-    if argument.kinds and argument.kinds <= _NUMBERS:
-        return re.search(r"\d", place) is not None
-    if argument.kinds and "string" not in argument.kinds:
-        return False
-    patterns = (_QUOTED, _CODE) if argument.is_issued else (_QUOTED, _CODE, _NAME)
-    return any(pattern.search(place) for pattern in patterns)
+def _values_beside(argument: Argument, place: tuple[str, str]) -> Iterator[str]:
+    """The values right before or after a word; an id stands after what it is of."""
+    is_number = bool(argument.kinds) and argument.kinds <= _NUMBERS
+    if argument.kinds and not is_number and "string" not in argument.kinds:
+        return
+    before, after = place
+    link = _LINK.match(after)
+    start = link.end() if link else 0
+    following = (_DIGITS,) if is_number else (_QUOTED, _CODE_HERE)
+    if not is_number and not argument.is_issued:
+        following = (*following, re.compile(r"[A-Z]\w+"))
+    found = (pattern.match(after, start) for pattern in following)
+    values = [f[0].casefold() for f in islice(filter(None, found), 1)]
+    # "order 3 huts" tells no id of an order.
+    yield from (
+        v for v in values if not (argument.is_issued and len(v) < _MIN_WORD and v.isdecimal())
+    )
+    if not argument.is_issued:
+        for pattern in (_DIGITS,) if is_number else (_QUOTED, _NAME):
+            ending = [f for f in pattern.finditer(before) if not before[f.end() :].strip()]
+            yield from (f[0].casefold() for f in ending)
 
 
 def _has_such_a_token(argument: Argument, query: str) -> bool:
