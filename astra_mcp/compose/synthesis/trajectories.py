@@ -28,7 +28,13 @@ from registry.store.tasks import DatabaseTaskStore
 if TYPE_CHECKING:
     from astra_mcp.completions import CompletionRequest, Reply
 
-__all__ = ["import_demo_documents", "open_demo_models", "read_wanted", "run_task_synthesis"]
+__all__ = [
+    "import_demo_documents",
+    "open_demo_models",
+    "read_listed",
+    "read_wanted",
+    "run_task_synthesis",
+]
 
 
 @asynccontextmanager
@@ -78,6 +84,17 @@ async def read_wanted(settings: Settings, wanted: WantedServers) -> Documents:
     """
     async with open_database(settings.registry_url) as database:
         return await read_documents(database, wanted)
+
+
+async def read_listed(settings: Settings, run: str) -> frozenset[str]:
+    """Read the ids of the tasks that the registry lists under the name of a run.
+
+    Raises:
+        ConfigError: The registry's URL is wrong.
+        RegistryError: The registry cannot be opened, or the database failed.
+    """
+    async with open_database(settings.registry_url) as database:
+        return await DatabaseTaskStore(database).ids(run)
 
 
 async def run_task_synthesis(
