@@ -23,6 +23,7 @@ AstraError
         WorkerError
         PortInUseError
     PipelineError
+    UndecidedError
     RegistryError
     DrawError
     TransportError

@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from astra_mcp.cli.main import app
 
 from command_line import Cli
 
@@ -98,3 +101,14 @@ def test_what_cannot_begin_prints_no_table_and_leaves_the_page_of_an_earlier_run
     assert (without_place.returncode, without_place.stdout) == (2, "")
     assert "file/made" in without_place.stderr
     assert page.read_text() == "an earlier run's"
+
+
+@pytest.mark.parametrize("options", [["--out"], ["--audit", "3", "--audit-file"]])
+def test_files_of_tasks_that_cannot_be_written_are_refused_before_anything_is_read(
+    tmp_path: Path, options: list[str]
+) -> None:
+    (tmp_path / "file").touch()
+    place = str(tmp_path / "file" / "tasks.jsonl")
+    done = CliRunner().invoke(app, ["synth", "tasks", *options, place])
+    assert done.exit_code == 2
+    assert "cannot be written" in done.stderr.replace("\n", " ")

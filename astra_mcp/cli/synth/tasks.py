@@ -15,7 +15,11 @@ from astra_mcp.cli.synth.task_options import Given
 from astra_mcp.cli.synth.task_report import report_of_tasks
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis.documents import WantedServers
-from astra_mcp.compose.synthesis.trajectories import read_wanted, run_task_synthesis
+from astra_mcp.compose.synthesis.trajectories import (
+    read_listed,
+    read_wanted,
+    run_task_synthesis,
+)
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError, UnknownNameError
 from astra_mcp.home import user_path
@@ -31,7 +35,7 @@ from astra_mcp.synthesis.trajectories.server import Documents
 from astra_mcp.synthesis.trajectories.task import Axis
 from astra_mcp.synthesis.trajectories.tasks.augmenting import Variations
 from astra_mcp.synthesis.trajectories.tasks.scoring import Thresholds
-from astra_mcp.types import canonical_json
+from astra_mcp.types import JsonObject, canonical_json
 from gateway.api.client import GatewayClient
 from training.rollout.chain_runner import GatewayChainRunner
 
@@ -51,6 +55,38 @@ class _Prepared:
     documents: Documents
     budget: Budget
     gateway: str | None
+    listed: frozenset[str]
+    """Ids of the tasks that earlier runs of the name left in the registry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """What the registry lists under the name of a run, once it is over."""
+
+    num: int
+    num_older: int
+    """Of them, those that this run did not keep; it did not come to its end."""
+    num_removed: int
+    """Listed before, and neither kept by this run nor listed any more."""
+
+    def as_json(self) -> JsonObject:
+        """Render for ``--json``."""
+        return {"listed": self.num, "of_earlier_runs": self.num_older, "removed": self.num_removed}
+
+    def tell(self, run: str) -> None:
+        """Say it to people."""
+        if self.num:
+            told = f"{self.num} tasks in the registry: `astra-mcp rollout --tasks {run}` plays them"
+            out.print(told)
+        if self.num_older:
+            out.print(
+                f"{self.num_older} of them are of earlier runs, and not kept by this one as far as it came: "
+                "a run that comes to its end removes what it does not keep"
+            )
+        if self.num_removed:
+            out.print(
+                f"{self.num_removed} tasks of earlier runs, not kept by this one, were removed"
+            )
 
 
 def make_tasks(given: Given) -> None:
@@ -75,7 +111,14 @@ def make_tasks(given: Given) -> None:
     table = shown.table
     if any(row.received for row in table.stages):
         with report_errors():
-            _tell(table, statistics, given)
+            after = run_async(read_listed, prepared.settings, given.run)
+            kept = {task.id for task in statistics.tasks}
+            listed = _Listed(
+                num=len(after),
+                num_older=len(after - kept),
+                num_removed=len(prepared.listed - after),
+            )
+            _tell(table, statistics, given, listed)
     if ending is ExitCode.STOPPED:
         say.print("stopped: what was finished is kept; run it again to go on")
     if not ending and (table.stopped or table.num_failed):
@@ -96,10 +139,21 @@ def _check(given: Given) -> None:
     known = [domain.value for domain in Domain]
     if given.domain is not None and given.domain not in known:
         raise UnknownNameError.among("domain", given.domain, known, "see docs/registry.md")
-    if given.out is not None and user_path(given.out).exists():
-        raise ConfigError(f"--out {given.out} exists already and is kept: name a new file")
+    if given.out is not None:
+        _require_new("--out", user_path(given.out))
     if given.report is not None:
         require_writable(user_path(given.report))
+
+
+def _require_new(option: str, file: Path) -> None:
+    """Find out that a file is not there yet and can be written; its folder is made."""
+    if file.exists() or file.is_symlink():
+        raise ConfigError(f"{option} {file} exists already and is kept: name a new file")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{option} {file} cannot be written: {error.strerror}") from None
+    require_writable(file)
 
 
 def _prepare(given: Given) -> _Prepared:
@@ -124,6 +178,7 @@ def _prepare(given: Given) -> _Prepared:
         documents=documents,
         budget=Budget(given.max_calls, given.max_cost, given.max_tokens),
         gateway=given.gateway,
+        listed=run_async(read_listed, settings, given.run),
     )
 
 
@@ -180,6 +235,7 @@ async def _run(
                 open_gateway_access(prepared.settings, url=prepared.gateway)
             )
             client = await opened.enter_async_context(GatewayClient(access.url, access.key))
+            await client.workers()  # before any call of a model: it is there, and takes the key
             runner = GatewayChainRunner(client, run)
         await opened.enter_async_context(shown.telling())
         await run_task_synthesis(
@@ -193,7 +249,7 @@ async def _run(
         )
 
 
-def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
+def _tell(table: YieldTable, statistics: TaskStatistics, given: Given, listed: _Listed) -> None:
     if given.out is not None:
         _write_out(table, statistics, user_path(given.out))
     if given.report is not None:
@@ -201,7 +257,7 @@ def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
         write_report(report, Path(user_path(given.report)))
         say.print(f"wrote {given.report}")
     if given.as_json:
-        print_json({**table.as_json(), **statistics.as_json()})
+        print_json({**table.as_json(), **statistics.as_json(), "registry": listed.as_json()})
         return
     print_yield(table)
     if given.cross_server:
@@ -212,10 +268,7 @@ def _tell(table: YieldTable, statistics: TaskStatistics, given: Given) -> None:
     for (stage, reason), loss in sorted(statistics.failed.items()):
         first = loss.examples[0]
         out.print(f"{reason} in {stage}, such as {first.item}: {first.detail}")
-    if table.accepted:
-        out.print(
-            f"{table.accepted} tasks in the registry: `astra-mcp rollout --tasks {given.run}` plays them"
-        )
+    listed.tell(given.run)
 
 
 def _write_out(table: YieldTable, statistics: TaskStatistics, file: Path) -> None:

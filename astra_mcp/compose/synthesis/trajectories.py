@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "import_demo_documents",
     "open_demo_models",
+    "read_listed",
     "read_tasks",
     "read_wanted",
     "run_task_synthesis",
@@ -107,6 +108,17 @@ async def read_tasks(settings: Settings, run: str) -> Sequence[Task]:
             there = f"there are {', '.join(runs)}" if runs else "no run has any"
             raise ConfigError(f"the run {run!r} has no task: {there}")
         return found
+
+
+async def read_listed(settings: Settings, run: str) -> frozenset[str]:
+    """Read the ids of the tasks that the registry lists under the name of a run.
+
+    Raises:
+        ConfigError: The registry's URL is wrong.
+        RegistryError: The registry cannot be opened, or the database failed.
+    """
+    async with open_database(settings.registry_url) as database:
+        return await DatabaseTaskStore(database).ids(run)
 
 
 async def run_task_synthesis(
