@@ -30,6 +30,9 @@ AstraError
         CallRefusedError    in gateway.api.client
     SourceError
     AgentError    in training.rollout.agent
+    LimitReachedError    in training.rollout.limits
+    UntoldTokensError    in training.rollout.limits
+    UserError    in training.rollout.users.user
 
 Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
 
