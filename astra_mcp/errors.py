@@ -31,6 +31,9 @@ AstraError
         CallRefusedError    in gateway.api.client
     SourceError
     AgentError    in training.rollout.agent
+    LimitReachedError    in training.rollout.limits
+    UntoldTokensError    in training.rollout.limits
+    UserError    in training.rollout.users.user
 
 Errors that never leave their package are not listed; each of them is a kind of its boundary's error.
 
@@ -230,15 +233,20 @@ class UnknownNameError(GatewayError, LookupError):
 
         Args:
             what: Such as ``environment``.
-            name: What was asked for.
+            name: What was asked for; an endless one is cut, and close to none.
             known: What there is.
             otherwise: What to do where nothing is close.
         """
+        if len(name) > _MAX_NAME:
+            shown = f"{name[:_MAX_NAME]!r}... ({len(name)} characters)"
+            return cls(f"no {what} is named {shown}; {otherwise}")
         close = difflib.get_close_matches(name, _likeliest(name, list(known)), n=3)
         hint = f"did you mean {', '.join(close)}?" if close else otherwise
         return cls(f"no {what} is named {name!r}; {hint}")
 
 
+_MAX_NAME = 256
+"""Characters of an unknown name that a message repeats."""
 _MAX_COMPARED = 200
 """So many words are compared letter by letter; one of ten thousand alike ones takes 50 microseconds."""
 

@@ -43,13 +43,15 @@ class DatabaseTaskStore:
             }
             await self._saving.ask(row)
 
-    async def retain(self, run: str, ids: Collection[str]) -> None:
-        """Remove all tasks of a run but those of these ids, in one transaction.
+    async def retain(self, run: str, ids: Collection[str], servers: Collection[str]) -> None:
+        """Remove the tasks of a run that are of these servers alone, but for those of these ids.
+
+        Tasks of other servers are none that the run looked at. It is one transaction.
 
         Raises:
             RegistryError: The database failed; all are kept.
         """
-        await self._database.write(lambda session: _retain(session, run, ids))
+        await self._database.write(lambda session: _retain(session, run, ids, servers))
 
     async def ids(self, run: str) -> frozenset[str]:
         """Name the tasks of a run.
@@ -100,9 +102,12 @@ def _save(session: Session, rows: Sequence[Mapping[str, Any]]) -> list[None]:
     return [None] * len(rows)
 
 
-def _retain(session: Session, run: str, ids: Collection[str]) -> None:
+def _retain(session: Session, run: str, ids: Collection[str], servers: Collection[str]) -> None:
+    looked_at = frozenset(servers)
+    others = _find(session, sorted(_ids(session, run).difference(ids)))
+    stale = [id for id, document in others if looked_at.issuperset(document["servers"])]
     of_run = delete(TaskRow).where(col(TaskRow.run) == storable_key(run))
-    for batch in batches(sorted(_ids(session, run).difference(ids)), _IDS_AT_ONCE):
+    for batch in batches(stale, _IDS_AT_ONCE):
         session.execute(of_run.where(col(TaskRow.id).in_(batch)))
 
 

@@ -70,9 +70,12 @@ async def test_a_run_leaves_those_of_its_own_tasks_alone_that_it_retains(
     await store.save("r", tasks)
     await store.save("another", tasks[:2])
     assert len(await store.ids("r")) == len(tasks)
-    await store.retain("r", {tasks[0].id, tasks[-1].id, "task-0000000000000000"})
-    assert await store.ids("r") == {tasks[0].id, tasks[-1].id}
-    await store.retain("r", ())
+    elsewhere = a_task("Where is the wine?", server="cellar")
+    await store.save("r", [elsewhere])
+    kept = {tasks[0].id, tasks[-1].id}
+    await store.retain("r", {*kept, "task-0000000000000000"}, ["shelf", "attic"])
+    assert await store.ids("r") == {*kept, elsewhere.id}  # the run did not look at the cellar
+    await store.retain("r", (), ["shelf", "cellar"])
     assert await store.ids("r") == frozenset()
     assert await store.ids("another") == {task.id for task in tasks[:2]}
 

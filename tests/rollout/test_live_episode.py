@@ -1,6 +1,7 @@
 """The live episode: what reaches the gateway, in which order, and what the agent sees of it."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import anyio
 import pytest
@@ -9,7 +10,7 @@ from astra_mcp.errors import EpisodeEndedError, TransportError
 from astra_mcp.trajectory import AssistantMessage, ToolMessage
 from astra_mcp.types import ContentBlock, JsonValue, ToolResult
 from gateway.api.client import CallRefusedError
-from training.rollout.agent import CallRequest
+from training.rollout.agent import AgentError, CallRequest
 from training.rollout.arguments import MAX_ARGUMENT_BYTES
 from training.rollout.episode import MAX_NAME_LENGTH, result_text
 
@@ -96,6 +97,34 @@ async def test_ids_of_the_agent_are_kept_where_they_are_new() -> None:
 
     used = [m.tool_call_id for m in episode.messages if isinstance(m, ToolMessage)]
     assert used == ["a", "call_0", "a_", "a__", "call_1", "call_1_"]
+
+
+HALF = "a\ud800b"
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        {"calls": [CallRequest(name="f", arguments="{}")], "content": HALF},
+        {"calls": [CallRequest(name="f", arguments="{}")], "reasoning": HALF},
+        {"calls": [CallRequest(name=HALF, arguments="{}")]},
+        {"calls": [CallRequest(name="f", arguments=HALF)]},
+        {"calls": [CallRequest(name="f", arguments="{}", id=HALF)]},
+    ],
+)
+async def test_half_a_surrogate_pair_is_the_agent_s_fault_and_leaves_nothing(turn: Any) -> None:
+    tools = InMemoryTools()
+    episode = tools.open_episode()
+    before = episode.messages
+
+    with pytest.raises(AgentError, match=r"'a\\ud800b' has half a surrogate pair at character 1"):
+        await episode.take_turn(**turn)
+    with pytest.raises(AgentError, match="half a surrogate pair"):
+        episode.answer(HALF)
+    assert (episode.messages, tools.received) == (before, [])
+
+    await episode.take_turn([CallRequest.of("f", {})])
+    assert [c.seq for c in tools.received] == [0]
 
 
 def failing(name: str, error: Exception) -> InMemoryTools:

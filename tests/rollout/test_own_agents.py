@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,22 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.cli.rollout.own_agents import OwnAgent
+from astra_mcp.errors import ConfigError, EpisodeEndedError
 from astra_mcp.testing.gateway import CONTROL_KEY
-from astra_mcp.trajectory import RolloutBoundary, StopReason, Trajectory, read_trajectories
+from astra_mcp.trajectory import (
+    AgentInfo,
+    RolloutBoundary,
+    StopReason,
+    Trajectory,
+    read_trajectories,
+)
+from training.rollout.agent import AgentError, EpisodeView
+from training.rollout.users.user import UserError
 
 from command_line import Cli, Run
 from completions_server import Body, CompletionsServer, asks, says
+from in_memory_tools import InMemoryTools
 from small_gateway import NAME, SmallGateway, open_small_gateway
 
 AGENTS = '''
@@ -203,6 +215,44 @@ def test_a_mistake_of_a_class_fails_its_episode_and_says_where(
     assert trajectory.failure is not None
     assert trajectory.failure.boundary is RolloutBoundary.AGENT
     assert words in trajectory.failure.message
+
+
+class Raises:
+    """An agent of one's own that raises."""
+
+    info = AgentInfo(name="raises")
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Raise."""
+        del episode
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), ConfigError("no"), ExceptionGroup("g", [OSError()])]
+)
+async def test_whatever_a_class_raises_is_its_own_fault(error: BaseException) -> None:
+    agent = OwnAgent("m:Raises", lambda: Raises(error), wants_chat=False).open(None)
+
+    with pytest.raises(AgentError, match=rf"'raises' broke: {type(error).__name__}: .* \(line \d"):
+        await agent.play(InMemoryTools().open_episode())
+
+
+async def test_what_the_product_raises_is_no_fault_of_a_class_and_an_interrupt_is_the_user_s() -> (
+    None
+):
+    for error in (UserError("no"), EpisodeEndedError("over"), KeyboardInterrupt()):
+        agent = OwnAgent("m:Raises", lambda error=error: Raises(error), wants_chat=False).open(None)
+        with pytest.raises(type(error)):
+            await agent.play(InMemoryTools().open_episode())
+
+
+def test_a_class_whose_making_ends_the_process_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cannot be made: SystemExit: 4"):
+        OwnAgent("m:Exits", lambda: sys.exit(4), wants_chat=False).open(None)
 
 
 @pytest.mark.parametrize("name", ["Loops", "Groups"])

@@ -1,5 +1,6 @@
 """Rollouts against a real gateway over HTTP: the reward comes from there, and failures are data."""
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -28,7 +29,7 @@ from astra_mcp.trajectory import (
 from astra_mcp.types import Origin
 from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
 from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment, SourceServers
-from training.rollout.agent import CallRequest, EpisodeView
+from training.rollout.agent import AgentError, CallRequest, EpisodeView
 from training.rollout.agents.model_agent import ModelAgent
 from training.rollout.agents.scripted import NoopAgent, OracleAgent
 from training.rollout.episode import LiveEpisode
@@ -327,6 +328,42 @@ async def test_an_episode_whose_server_does_not_start_is_a_failure_of_the_server
     assert trajectory.failure is not None
     assert trajectory.failure.boundary is Origin.UPSTREAM
     assert trajectory.failure.message == "upstream harbour closed: no key"
+
+
+class SilentAgent:
+    """Looks, and ends with an answer that it does not give."""
+
+    info = AgentInfo(name="silent")
+
+    def __init__(self, *, words: str | None) -> None:
+        self._words = words
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Look."""
+        await episode.take_turn([CallRequest.of("look", {})], content=self._words)
+        return StopReason.ANSWER
+
+
+async def test_an_answer_that_is_never_given_is_a_failure_of_the_agent(
+    gateway: SmallGateway,
+) -> None:
+    silent = await run_rollout(gateway.client, SilentAgent(words=None), ROLLOUT)
+    spoke = await run_rollout(gateway.client, SilentAgent(words="300 tons, I think."), ROLLOUT)
+
+    assert ended(silent) == (EpisodeStatus.FAILED, RolloutBoundary.AGENT, None)
+    assert "'silent' said nothing" in (silent.failure.message if silent.failure else "")
+    assert spoke.failure is None
+
+
+async def test_a_message_of_a_failure_that_no_file_can_hold_is_kept_escaped(
+    gateway: SmallGateway,
+) -> None:
+    agent = ScriptedAgent(failure=AgentError("half: \ud800"))
+    trajectory = await run_rollout(gateway.client, agent, ROLLOUT)
+
+    assert trajectory.failure is not None
+    assert trajectory.failure.message == "half: \\ud800"
+    json.dumps(trajectory.as_line(), ensure_ascii=False).encode("utf-8")
 
 
 async def test_a_mistake_of_the_agent_propagates_and_its_episode_is_closed(

@@ -99,9 +99,13 @@ class FakeTaskStore:
         """Keep tasks."""
         self.saved += [(run, task) for task in tasks]
 
-    async def retain(self, run: str, ids: Collection[str]) -> None:
-        """Remove the others of a run."""
-        self.saved = [(name, task) for name, task in self.saved if name != run or task.id in ids]
+    async def retain(self, run: str, ids: Collection[str], servers: Collection[str]) -> None:
+        """Remove the others of a run and these servers."""
+        self.saved = [
+            (name, task)
+            for name, task in self.saved
+            if name != run or task.id in ids or not set(servers).issuperset(task.servers)
+        ]
 
     async def find(self, ids: Sequence[str]) -> Mapping[str, Task]:
         """Find tasks."""

@@ -33,7 +33,7 @@ from astra_mcp.trajectory import (
 )
 from astra_mcp.types import JsonObject, JsonValue, ToolResult, ToolSpec
 from gateway.api.client import CallRefusedError
-from training.rollout.agent import Answered, CallRequest
+from training.rollout.agent import AgentError, Answered, CallRequest
 from training.rollout.arguments import parse_arguments
 from training.rollout.limits import NO_LIMITS, Allowance, LimitReachedError, PlayLimits
 from training.rollout.users.dialogue import Dialogue
@@ -198,9 +198,11 @@ class LiveEpisode:
         """Say something to the user, and call nothing.
 
         Raises:
+            AgentError: It is no text that can be kept.
             LimitReachedError: The agent was told to stop before.
         """
         with self._stopping():
+            _check_texts(content, reasoning)
             self._say(content, reasoning)
             self._allowance.count_turn()
 
@@ -224,6 +226,7 @@ class LiveEpisode:
         """Make the calls of one turn at once; they take effect in the order given.
 
         Raises:
+            AgentError: It holds what is no text that can be kept; nothing was called.
             EpisodeEndedError: The episode takes no more calls; the turn is on the record.
             LimitReachedError: It was the last turn, and is on the record; or it is one too many, and is not.
             TransportError: The gateway cannot be reached or refuses a call for no fault of the agent; the
@@ -231,6 +234,8 @@ class LiveEpisode:
             UntoldTokensError: A limit of tokens cannot be kept.
         """
         with self._stopping():
+            said = (text for call in calls for text in (call.name, call.arguments, call.id))
+            _check_texts(content, reasoning, *said)
             prepared = [self._prepare(call) for call in calls]
             self._say(content, reasoning, tuple(call.message for call in prepared))
             with self._allowance.unhurried():
@@ -306,6 +311,20 @@ class _Outcome:
     ended: EpisodeEndedError | None = None
     is_invalid: bool = False
     """It could reach no tool, by a fault of the agent."""
+
+
+def _check_texts(*texts: str | None) -> None:
+    """Refuse what no file can hold.
+
+    Raises:
+        AgentError: There is half a surrogate pair.
+    """
+    for text in texts:
+        try:
+            (text or "").encode("utf-8")
+        except UnicodeEncodeError as error:
+            msg = f"the agent said what is no text: {text!r:.60} has half a surrogate pair"
+            raise AgentError(f"{msg} at character {error.start}") from None
 
 
 def result_text(result: ToolResult) -> str:

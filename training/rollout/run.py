@@ -17,6 +17,7 @@ from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import EpisodeEndedError, ModelError, TransportError
 from astra_mcp.llm.usage import Meter, Usage, metered
 from astra_mcp.trajectory import (
+    AssistantMessage,
     RolloutBoundary,
     Seeds,
     StopReason,
@@ -222,7 +223,7 @@ async def _play(
         with episode.bounded(limits, meter):
             await episode.begin()
             stop = await agent.play(episode)
-            _check_heard(agent, episode, stop)
+            _check_answered(agent, episode, stop)
     except EpisodeEndedError:
         return StopReason.ENDED, None
     except LimitReachedError as error:
@@ -230,19 +231,27 @@ async def _play(
     except (ModelError, UntoldTokensError, AgentError, UserError) as error:
         # An agent that breaks by being told to stop has stopped.
         if episode.reached is None or not isinstance(error, AgentError):
-            return StopReason.FAILURE, TrajectoryFailure(boundary=_side(error), message=str(error))
+            # An agent may raise with any text, and what no file can hold would end the whole run.
+            message = str(error).encode("utf-8", "backslashreplace").decode("utf-8")
+            return StopReason.FAILURE, TrajectoryFailure(boundary=_side(error), message=message)
     except TransportError as error:
         return StopReason.FAILURE, _transport_failure(error)
     return episode.reached or stop, None
 
 
-def _check_heard(agent: Agent, episode: LiveEpisode, stop: StopReason) -> None:
-    """Refuse an end before a user could say more.
+def _check_answered(agent: Agent, episode: LiveEpisode, stop: StopReason) -> None:
+    """Refuse an end with no answer, and one before a user could say more.
 
     Raises:
-        AgentError: The agent did not ask.
+        AgentError: The agent said nothing, or did not ask.
     """
-    if stop is StopReason.ANSWER and episode.user is not None and episode.user.end is None:
+    if stop is not StopReason.ANSWER:
+        return
+    said = (m for m in episode.messages if isinstance(m, AssistantMessage))
+    if not any(message.content or not message.tool_calls for message in said):
+        msg = f"the agent {agent.info.name!r} said nothing: it ended with an answer that it did not give"
+        raise AgentError(f"{msg} by episode.answer(...)")
+    if episode.user is not None and episode.user.end is None:
         raise AgentError(
             f"the agent {agent.info.name!r} does not hear the user: it ended with an answer"
         )

@@ -11,10 +11,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
-from astra_mcp.errors import AstraError, ConfigError
+from astra_mcp.errors import ConfigError, EpisodeEndedError, ModelError, TransportError
 from astra_mcp.llm.chat import Chat
 from astra_mcp.trajectory import AgentInfo, StopReason
+from astra_mcp.types import json_fault
 from training.rollout.agent import Agent, AgentError, EpisodeView
+from training.rollout.limits import LimitReachedError, UntoldTokensError
+from training.rollout.users.user import UserError
 
 __all__ = ["OwnAgent", "find_own_agent", "names_own_agent"]
 
@@ -22,6 +25,18 @@ _FORM = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<class>[A-Z]\w*)
 """A module, and a class by its capital: names of models have a colon too, such as ``llama3:latest``."""
 _OWN_REASONS = (StopReason.ANSWER, StopReason.TURNS, StopReason.LENGTH)
 """Others are not an agent's to say."""
+_OWN_FAULTS = (Exception, SystemExit)
+"""Whatever its code raises is its fault, and none of the run's; an interrupt is the user's."""
+_TOLD = (
+    AgentError,
+    EpisodeEndedError,
+    LimitReachedError,
+    ModelError,
+    TransportError,
+    UntoldTokensError,
+    UserError,
+)
+"""What the product raises in ``play``; the run knows each."""
 _RULE = "see Agents of your own in docs/rollouts.md"
 
 
@@ -41,12 +56,15 @@ class OwnAgent(NamedTuple):
         """
         try:
             agent = self.make(chat) if self.wants_chat else self.make()
-        except Exception as error:  # whatever it raises is its fault
-            raise _fault(self.name, f"cannot be made: {type(error).__name__}: {error}") from error
-        if not isinstance(getattr(agent, "info", None), AgentInfo):
+        except _OWN_FAULTS as error:
+            raise _fault(self.name, f"cannot be made: {_words(error)}") from error
+        info = getattr(agent, "info", None)
+        if not isinstance(info, AgentInfo):
             raise _fault(
                 self.name, "has no `info`, an astra_mcp.trajectory.AgentInfo with its name"
             )
+        if json_fault(f"{info.name}{info.model}") is not None:
+            raise _fault(self.name, "has half a surrogate pair in its `info`")
         return _Attributed(cast("Agent", agent))
 
 
@@ -61,17 +79,15 @@ class _Attributed:
         """Play one episode.
 
         Raises:
-            AgentError: The agent made a mistake; says where.
+            AgentError: The agent made a mistake; says where. Other errors are those of any agent.
         """
         try:
             stop = await self._agent.play(episode)
-        except AstraError:
+        except _TOLD:
             raise
-        except Exception as error:
+        except _OWN_FAULTS as error:
             at = traceback.extract_tb(error.__traceback__)[-1]
-            words = (
-                f"{type(error).__name__}: {error} (line {at.lineno} of {Path(at.filename).name})"
-            )
+            words = f"{_words(error)} (line {at.lineno} of {Path(at.filename).name})"
             raise AgentError(f"the agent {self.info.name!r} broke: {words}") from error
         if stop not in _OWN_REASONS:
             msg = f"the agent {self.info.name!r} gave {stop!r} for the reason why it stopped"
@@ -122,8 +138,8 @@ def _import(name: str, module: str) -> ModuleType:
                 f"names a module that is not there ({error.name}): not installed, nor in {here}",
             ) from None
         raise _fault(name, f"cannot be imported: it needs the module {error.name}") from error
-    except Exception as error:  # whatever it raises is its fault
-        raise _fault(name, f"cannot be imported: {type(error).__name__}: {error}") from error
+    except _OWN_FAULTS as error:
+        raise _fault(name, f"cannot be imported: {_words(error)}") from error
 
 
 def _wants_chat(name: str, made: Callable[..., Any]) -> bool:
@@ -149,6 +165,10 @@ def _takes(function: Callable[..., Any], number: int) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _fault(name: str, words: str) -> ConfigError:

@@ -65,7 +65,7 @@ class _Listed:
 
     num: int
     num_older: int
-    """Of them, those that this run did not keep; it did not come to its end."""
+    """Of them, those that this run did not keep: of other servers, or since it did not come to its end."""
     num_removed: int
     """Listed before, and neither kept by this run nor listed any more."""
 
@@ -80,8 +80,8 @@ class _Listed:
             out.print(told)
         if self.num_older:
             out.print(
-                f"{self.num_older} of them are of earlier runs, and not kept by this one as far as it came: "
-                "a run that comes to its end removes what it does not keep"
+                f"{self.num_older} of them are of earlier runs of this name: of other servers, or not decided anew as"
+                " far as this one came"
             )
         if self.num_removed:
             out.print(

@@ -249,7 +249,7 @@ class _Run:
             await map_concurrently(_do, works, limit=len(works))
         table = self._tally.table()
         if not (table.stopped or table.num_failed or table.num_not_begun):
-            await self._parts.tasks.retain(self._run, self._kept)
+            await self._parts.tasks.retain(self._run, self._kept, self._parts.documents)
         return table
 
     async def _give(self, of_servers: Sequence["_Feed"], of_chains: Sequence["_Feed"]) -> None:

@@ -100,8 +100,8 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def retain(self, run: str, ids: Collection[str]) -> None:
-        """Remove all tasks of a run but those of these ids.
+    async def retain(self, run: str, ids: Collection[str], servers: Collection[str]) -> None:
+        """Remove the tasks of a run that are of these servers alone, but for those of these ids.
 
         Raises:
             RegistryError: The database failed; all are kept.
