@@ -80,8 +80,8 @@ class _Listed:
             out.print(told)
         if self.num_older:
             out.print(
-                f"{self.num_older} of them are of earlier runs of this name: of other servers, or not decided anew as"
-                " far as this one came"
+                f"{self.num_older} of them are of earlier runs of this name: of other servers, or not"
+                " decided anew as far as this one came"
             )
         if self.num_removed:
             out.print(
