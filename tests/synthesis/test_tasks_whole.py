@@ -188,6 +188,7 @@ async def test_a_run_that_is_cut_off_at_ten_points_ends_as_one_that_was_not(
     assert not table.num_failed
 
 
+@pytest.mark.volume
 async def test_a_budget_that_is_spent_leaves_the_rest_to_the_next_run_and_pays_nothing_twice(
     tmp_path: Path, whole: Whole
 ) -> None:
@@ -201,6 +202,7 @@ async def test_a_budget_that_is_spent_leaves_the_rest_to_the_next_run_and_pays_n
     assert bench.tasks == whole.tasks
 
 
+@pytest.mark.volume
 async def test_a_model_that_dies_midway_and_comes_back_leaves_no_trace_in_the_tasks(
     tmp_path: Path, whole: Whole
 ) -> None:
@@ -237,6 +239,7 @@ async def test_a_model_that_dies_midway_and_comes_back_leaves_no_trace_in_the_ta
     assert all(map(is_accounted_for, (died, table)))
 
 
+@pytest.mark.volume
 async def test_two_runs_of_one_name_at_once_are_refused(tmp_path: Path) -> None:
     async with opened_bench(tmp_path, SERVER) as bench:
         refused: list[str] = []
