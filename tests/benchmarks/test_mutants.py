@@ -71,6 +71,7 @@ def test_drawn_mutations_are_the_seeds_and_compile(graph: SourceGraph) -> None:
         assert ast.dump(ast.parse(mutant.text)) != ast.dump(graph.sources[mutant.module].tree)
 
 
+@pytest.mark.volume
 def test_every_named_mutation_finds_its_place() -> None:
     graph = read_sources(ROOT)
     places = [find_mutant(graph, anchor).name for anchor in NAMED]

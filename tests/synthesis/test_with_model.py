@@ -57,6 +57,7 @@ def published(home: Path) -> dict[str, bytes]:
     return {f"{f.relative_to(home)}": f.read_bytes() for f in files if f.is_file()}
 
 
+@pytest.mark.volume
 @pytest.mark.claim("P51")
 async def test_of_good_lazy_and_random_models_what_the_good_one_made_is_published_and_no_more(
     tmp_path: Path,

@@ -12,6 +12,7 @@ from astra_mcp.compose.synthesis.trajectories import read_tasks
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, print_json, run_async, say
+from astra_mcp.report.html.writing import require_writable
 from astra_mcp.report.shown import Table, number
 from astra_mcp.synthesis.trajectories.tasks.audit import (
     FlagRate,
@@ -21,7 +22,7 @@ from astra_mcp.synthesis.trajectories.tasks.audit import (
     write_sample,
 )
 
-__all__ = ["tell_flags", "write_audit"]
+__all__ = ["require_new", "tell_flags", "write_audit"]
 
 
 def write_audit(given: Given) -> None:
@@ -34,13 +35,27 @@ def write_audit(given: Given) -> None:
     if given.audit is None or given.audit_file is None:
         raise typer.BadParameter("--audit and --audit-file go together", param_hint="--audit")
     file = user_path(given.audit_file)
-    if file.exists():
-        raise ConfigError(f"--audit-file {file} exists already and is kept: name a new file")
+    require_new("--audit-file", file)
     drawn = sample_tasks(
         run_async(read_tasks, load_settings(), given.run), given.audit, seed=given.seed
     )
     write_sample(drawn, file)
     say.print(f"wrote {len(drawn)} tasks of the run {given.run} to {file}")
+
+
+def require_new(option: str, file: Path) -> None:
+    """Find out that a file is not there yet and can be written; its folder is made.
+
+    Raises:
+        ConfigError: It is there, or cannot be written.
+    """
+    if file.exists() or file.is_symlink():
+        raise ConfigError(f"{option} {file} exists already and is kept: name a new file")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{option} {file} cannot be written: {error.strerror}") from None
+    require_writable(file)
 
 
 def tell_flags(file: Path, *, as_json: bool) -> None:

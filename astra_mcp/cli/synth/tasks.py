@@ -10,7 +10,7 @@ import typer
 
 from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
 from astra_mcp.cli.synth.reading import read_languages, read_range
-from astra_mcp.cli.synth.task_audit import tell_flags, write_audit
+from astra_mcp.cli.synth.task_audit import require_new, tell_flags, write_audit
 from astra_mcp.cli.synth.task_options import Given
 from astra_mcp.cli.synth.task_report import report_of_tasks
 from astra_mcp.compose.settings import Settings, load_settings
@@ -140,20 +140,9 @@ def _check(given: Given) -> None:
     if given.domain is not None and given.domain not in known:
         raise UnknownNameError.among("domain", given.domain, known, "see docs/registry.md")
     if given.out is not None:
-        _require_new("--out", user_path(given.out))
+        require_new("--out", user_path(given.out))
     if given.report is not None:
         require_writable(user_path(given.report))
-
-
-def _require_new(option: str, file: Path) -> None:
-    """Find out that a file is not there yet and can be written; its folder is made."""
-    if file.exists() or file.is_symlink():
-        raise ConfigError(f"{option} {file} exists already and is kept: name a new file")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{option} {file} cannot be written: {error.strerror}") from None
-    require_writable(file)
 
 
 def _prepare(given: Given) -> _Prepared:
