@@ -1,6 +1,6 @@
 """How close many rollouts at once come to what the latency of their model allows, and whether TCS is right.
 
-    python -P benchmarks/trajectories.py [--rollouts 200] [--latency 0.5] [--failure-rate 0.2] [--json FILE]
+    python -P benchmarks/trajectories.py [--rollouts 200] [--latency 1] [--failure-rate 0.2] [--json FILE]
 
 Plays so many tasks of emulated servers at once: a scripted model in another process that takes the latency
 for each answer, a gateway in another one, where so many calls fail on purpose, and the loop of ``astra-mcp
@@ -13,6 +13,7 @@ where the ratio is above 1.2, or anything differs.
 """
 
 import argparse
+import gc
 import json
 import os
 import resource
@@ -79,7 +80,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--concurrency", type=int, help="episodes at once; all where it is not given"
     )
-    parser.add_argument("--latency", type=float, default=0.5, help="seconds of an answer")
+    parser.add_argument("--latency", type=float, default=1.0, help="seconds of an answer")
     parser.add_argument("--failure-rate", type=float, default=0.2)
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
@@ -162,6 +163,8 @@ async def _play(options: argparse.Namespace, home: Path) -> _Played:
                 )
                 pids = (os.getpid(), served.pid, model.process.pid)
                 before = [cpu_seconds(pid, with_children=True) for pid in pids]
+                gc.freeze()  # as the command does once it is loaded
+                gc.set_threshold(5_000)
                 began = time.perf_counter()
                 with TrajectoryWriter(home / "trajectories.jsonl") as writer:
 

@@ -19,6 +19,8 @@ from astra_mcp.cli.suggesting import SuggestingGroup
 __all__ = ["COMMANDS", "Listed", "app", "load_command", "main"]
 
 _LAST_STANDARD_STREAM = 2
+_NEW_OBJECTS = 5_000
+"""So many before the youngest are looked at."""
 _WORDS = "astra_mcp.words"
 """Where a context keeps the words from the command on."""
 
@@ -220,9 +222,13 @@ def main() -> None:
 
 
 def _look_for_garbage() -> None:
-    """Look for it from now on, but not in what the program is made of."""
+    """Look for it from now on, but not in what the program is made of, and less often than usual.
+
+    Documents and messages come by the thousand and refer to no other objects of theirs.
+    """
     if not gc.isenabled():
         gc.freeze()
+        gc.set_threshold(_NEW_OBJECTS)
         gc.enable()
 
 

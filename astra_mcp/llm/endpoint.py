@@ -20,7 +20,7 @@ import orjson
 from pydantic import BaseModel, Field, ValidationError
 
 from astra_mcp.errors import ConfigError, ModelError, ModelFault
-from astra_mcp.llm.clients import Connections, open_connections
+from astra_mcp.llm.client import open_client
 from astra_mcp.llm.config import EndpointConfig, Prices, Role
 from astra_mcp.llm.turns import Turns
 from astra_mcp.llm.usage import Budget, Usage, note_usage
@@ -43,12 +43,12 @@ class Endpoint:
     """A model's endpoint; made by :func:`open_endpoint`."""
 
     def __init__(
-        self, role: Role, config: EndpointConfig, connections: Connections, budget: Budget | None
+        self, role: Role, config: EndpointConfig, client: openai.AsyncOpenAI, budget: Budget | None
     ) -> None:
         self._name = f"the {role.value} model {config.model!r}"
         self._role = role
         self._config = config
-        self._connections = connections
+        self._client = client
         self._budget = budget
         self._turns = Turns(config.max_concurrency)
 
@@ -86,9 +86,9 @@ class Endpoint:
     async def _send(self, path: str, body: JsonObject) -> JsonObject:
         seconds = self._config.deadline_seconds
         try:
-            with anyio.fail_after(seconds), self._connections.borrow() as client:
+            with anyio.fail_after(seconds):
                 content = _encode(body)
-                response = await client.post(path, cast_to=httpx2.Response, content=content)
+                response = await self._client.post(path, cast_to=httpx2.Response, content=content)
             _note_retries(response.request)
         except openai.OpenAIError as error:
             if isinstance(error, openai.APIError):
@@ -225,8 +225,8 @@ async def open_endpoint(
             budget cannot be known.
     """
     _check(role, config, budget)
-    async with open_connections(config) as connections:
-        yield Endpoint(role, config, connections, budget)
+    async with open_client(config) as client:
+        yield Endpoint(role, config, client, budget)
 
 
 def _check(role: Role, config: EndpointConfig, budget: Budget | None) -> None:

@@ -23,7 +23,7 @@ import orjson
 from astra_mcp import __version__
 from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import TransportError
-from astra_mcp.mcp.http_connection import HttpConnection, RestingConnections, connect
+from astra_mcp.http.connection import HttpConnection, RestingConnections, connect
 
 __all__ = ["MAX_BODY_BYTES", "STOPPING", "Answer", "Connections", "follow", "open_http", "repeat"]
 

@@ -10,7 +10,6 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote_to_bytes
-from urllib.request import getproxies_environment, proxy_bypass
 
 import anyio
 import anyio.to_thread
@@ -18,16 +17,12 @@ import httpx2
 
 from astra_mcp import __version__
 from astra_mcp.errors import UpstreamError
-from servers.deployed.transports.keep_alive import KeepAliveTransport
+from astra_mcp.http.keep_alive import transport_to
 
 __all__ = ["HttpLink"]
 
 CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 60.0
-KEEP_ALIVE_SECONDS = 4.0
-"""Less than the 5 s after which common servers close a connection, so that no request meets its end."""
-MAX_KEPT = 512
-"""Idle connections."""
 MAX_REDIRECTS = 3
 _METHOD_KEPT: Final = (307, 308)
 _TIMEOUTS: Final = {
@@ -104,23 +99,5 @@ class HttpLink:
                 verify: ssl.SSLContext | None = None
                 if self._url.scheme == "https":
                     verify = await anyio.to_thread.run_sync(httpx2.create_ssl_context)
-                self._pool = _pool_to(self._url, verify)
+                self._pool = transport_to(self._url, verify)
             return self._pool
-
-
-def _pool_to(url: httpx2.URL, verify: ssl.SSLContext | None) -> httpx2.AsyncBaseTransport:
-    """Connect through the proxy that the environment names (``HTTPS_PROXY``, ``NO_PROXY`` and the like)."""
-    named = getproxies_environment()
-    proxy = named.get(url.scheme, named.get("all"))
-    if proxy is None or proxy_bypass(url.host):
-        return KeepAliveTransport(verify, max_kept=MAX_KEPT, keep_seconds=KEEP_ALIVE_SECONDS)
-    return httpx2.AsyncHTTPTransport(
-        verify=verify or False,  # nothing to verify without TLS
-        trust_env=False,
-        proxy=proxy,
-        limits=httpx2.Limits(
-            max_connections=None,
-            max_keepalive_connections=MAX_KEPT,
-            keepalive_expiry=KEEP_ALIVE_SECONDS,
-        ),
-    )

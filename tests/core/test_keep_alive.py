@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from astra_mcp.mcp.http_connection import HIGH_WATER_BYTES, MAX_HEAD_BYTES
-from servers.deployed.transports.keep_alive import KeepAliveTransport
+from astra_mcp.http.connection import HIGH_WATER_BYTES, MAX_HEAD_BYTES
+from astra_mcp.http.keep_alive import KeepAliveTransport
 
 Answer = Callable[[SocketStream, int], Awaitable[bool]]
 """Answers the n-th request of a connection; False closes it."""

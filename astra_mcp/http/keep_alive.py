@@ -1,17 +1,46 @@
-"""HTTP/1.1 over kept connections, for the many small requests that a relay sends to one origin.
+"""HTTP/1.1 over kept connections, for the many small requests that go to one origin.
 
 A transport of ``httpx2``. The default one looks through its whole pool for every request, and through every
-byte once more. Knows HTTP/1.1 and nothing of what it carries; no redirects, no proxies.
+byte once more. Knows HTTP/1.1 and nothing of what it carries; no redirects. Where the
+environment names a proxy, the default one goes through it.
 """
 
 import ssl
 from collections.abc import AsyncIterator
+from urllib.request import getproxies_environment, proxy_bypass
 
 import httpx2
 
-from astra_mcp.mcp.http_connection import HttpConnection, RestingConnections, connect
+from astra_mcp.http.connection import HttpConnection, RestingConnections, connect
 
-__all__ = ["KeepAliveTransport"]
+__all__ = ["KeepAliveTransport", "transport_to"]
+
+KEEP_SECONDS = 4.0
+"""A connection that rested longer is closed: less than the 5 s after which common servers close theirs, so
+that no request meets its end."""
+MAX_KEPT = 512
+"""Connections that may rest."""
+
+
+def transport_to(url: httpx2.URL, verify: ssl.SSLContext | None) -> httpx2.AsyncBaseTransport:
+    """Connect to one origin, through the proxy that the environment names (``HTTPS_PROXY``, ``NO_PROXY`` …).
+
+    Args:
+        url: Of the origin.
+        verify: For ``https``.
+    """
+    named = getproxies_environment()
+    proxy = named.get(url.scheme, named.get("all"))
+    if proxy is None or proxy_bypass(url.host):
+        return KeepAliveTransport(verify, max_kept=MAX_KEPT, keep_seconds=KEEP_SECONDS)
+    return httpx2.AsyncHTTPTransport(
+        verify=verify or False,  # nothing to verify without TLS
+        trust_env=False,
+        proxy=proxy,
+        limits=httpx2.Limits(
+            max_connections=None, max_keepalive_connections=MAX_KEPT, keepalive_expiry=KEEP_SECONDS
+        ),
+    )
 
 
 class KeepAliveTransport(httpx2.AsyncBaseTransport):
