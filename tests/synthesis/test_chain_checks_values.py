@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from astra_mcp.synthesis.trajectories.chain import ExecutedCall, ToolRef
 from astra_mcp.synthesis.trajectories.checks.binding import Bound, Nothing, NotRead, bind
-from astra_mcp.synthesis.trajectories.checks.told import invented_values
+from astra_mcp.synthesis.trajectories.checks.told import invented_values, swapped_ends
 from astra_mcp.types import JsonObject, JsonValue
 
 from chain_servers import TEXT, join
@@ -257,6 +257,125 @@ async def test_the_title_of_what_a_tool_creates_is_the_assistants_own() -> None:
 async def test_a_number_or_an_id_is_told_in_one_piece(name: str, value: str, is_told: bool) -> None:
     query = "I have twelve books, 555 chairs, and call me on (030) 123-4567."
     assert (await invented(value, name=name, query=query) == []) is is_told
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    ("value", "query", "is_told"),
+    [
+        ("京东", "明天去北京东站", False),
+        ("京东", "在京东买手机、再去北京东站", True),
+        ("东京", "明天去北京东站", False),
+        ("东京", "明天去东京", True),
+        ("海南", "去上海南站", False),
+        ("海南", "去海南", True),
+        ("北京", "去北京东站", True),
+        ("东站", "去北京东站", True),
+        ("京剧", "看云南京剧", True),
+        ("南京东路", "到南京东路", True),
+        ("海上", "上海的酒店", False),
+        ("买米", "我想买一些米", True),
+        ("便宜机票", "找便宜的机票", True),
+        ("红茶杯", "要红色的茶杯", True),
+        ("酒店 奥斯陆", "奥斯陆的酒店", True),
+        ("米", "我想买一些米", True),
+        ("서울", "서울에서 부산까지", True),
+        ("산부", "서울에서 부산까지", False),
+    ],
+)
+async def test_a_cjk_name_is_told_by_its_characters_together_and_in_their_order(
+    value: str, query: str, *, is_told: bool
+) -> None:
+    assert (await invented(value, query=query) == []) is is_told
+    assert (await invented(value, query, query="?") == []) is is_told
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    ("name", "value", "results", "is_told"),
+    [
+        ("quantity", 17, ('{"id": 17, "name": "oak"}',), False),
+        ("quantity", "17", ('{"orders": [{"orderId": 17}]}',), False),
+        ("quantity", 17, ('{"id": 17, "stock": 17}',), True),
+        ("quantity", 17, ('{\n "id": 17\n}\n{"id": 17}',), False),
+        ("quantity", 17, ('[{"id": 17}]\n', "There are 17 left.\n"), True),
+        ("quantity", 17, ('order 17 was made\n{"id": 17}',), True),
+        ("max_price", 17, ('{"user_id": 17}',), False),
+        ("order", 17, ('{"id": 17}',), True),
+        ("post_number", 17, ('{"id": 17}',), True),
+        ("price", "price_17", ('{"id": "price_17"}',), True),
+    ],
+)
+async def test_an_amount_is_not_told_by_the_id_of_a_thing(
+    name: str, value: JsonValue, results: tuple[str, ...], *, is_told: bool
+) -> None:
+    query = "Order as many as there are."
+    assert (await invented(value, *results, name=name, query=query) == []) is is_told
+
+
+async def test_the_query_tells_an_amount_that_is_also_an_id() -> None:
+    assert await invented(3, '{"id": 3}', name="quantity", query="Order three.") == []
+
+
+WRONG_WAY: list[tuple[JsonObject, str]] = [
+    ({"from": "Bari", "to": "Rome"}, "Find trains from Rome to Bari."),
+    ({"from": "Bari", "to": "Rome"}, "Find trains from Rome, by night, to Bari."),
+    ({"origin_city": "bari", "destination_city": "rome"}, "A flight from Rome to Bari, please."),
+    ({"origin": "上海", "destination": "北京"}, "查一下从北京到上海的火车"),
+    ({"origin": "上海", "destination": "北京"}, "从北京坐火车去上海"),
+    ({"source_currency": "EUR", "target_currency": "USD"}, "Convert 5 from USD to EUR."),
+    ({"start_date": "2026-05-05", "end_date": "2026-05-03"}, "From 3 May to 5 May 2026."),
+    (
+        {"origin": "Bari", "departure_date": "2026-05-03", "destination": "Rome"},
+        "From Rome to Bari on 3 May 2026.",
+    ),
+]
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(("arguments", "query"), WRONG_WAY)
+def test_ends_that_the_query_names_the_other_way_round_are_swapped(
+    arguments: JsonObject, query: str
+) -> None:
+    (complaint,) = swapped_ends(arguments, query)
+    assert "the other way round" in complaint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "query"),
+    [
+        ({"from": "Rome", "to": "Bari"}, "Find trains from Rome to Bari."),
+        ({"from": "Bari", "to": "Rome"}, "Find trains from Rome to Bari and back."),
+        ({"from": "Bari", "to": "Rome"}, "A return from Rome to Bari."),
+        ({"from": "Bari", "to": "Rome"}, "Trains from Rome to Bari, then from Bari to Rome."),
+        ({"from": "Bari", "to": "Rome"}, "Trains to Rome; I live in Bari."),
+        ({"origin": "上海", "destination": "北京"}, "从北京到上海的往返票"),
+        ({"origin": "上海", "destination": "北京"}, "从北京到上海、再回来"),
+        ({"a": "Bari", "b": "Rome"}, "Find trains from Rome to Bari."),
+        ({"from": 2, "to": 1}, "Rows from 1 to 2."),
+        ({"from": "", "to": "Rome"}, "Find trains from Rome to Bari."),
+        ({"from": "Paris North", "to": "Paris"}, "From Paris North to Paris."),
+        ({"from": "BRI", "to": "FCO"}, "Find flights from Rome to Bari."),
+    ],
+)
+def test_ends_of_which_code_cannot_say_so_are_left_to_others(
+    arguments: JsonObject, query: str
+) -> None:
+    assert swapped_ends(arguments, query) == []
+
+
+def test_who_has_gone_one_way_may_go_back() -> None:
+    arguments, query = WRONG_WAY[0]
+    there: JsonObject = {"from": "Rome", "to": "Bari", "seats": 2}
+    assert swapped_ends(arguments, query, [there]) == []
+    assert swapped_ends(arguments, query, [{"city": "Rome"}]) != []
+
+
+@given(st.dictionaries(st.sampled_from(["from", "to", "x"]), JSON), st.text(max_size=40))
+def test_no_arguments_and_no_query_break_the_search_for_swapped_ends(
+    arguments: JsonObject, query: str
+) -> None:
+    assert isinstance(swapped_ends(arguments, query), list)
 
 
 async def test_an_earlier_result_tells_its_values() -> None:
