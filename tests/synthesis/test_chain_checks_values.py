@@ -188,6 +188,8 @@ async def test_a_number_or_an_id_is_told_in_one_piece(name: str, value: str, is_
         ("红茶杯", "要红色的茶杯", True),
         ("酒店 奥斯陆", "奥斯陆的酒店", True),
         ("米", "我想买一些米", True),
+        ("米 茶", "要买茶和米", True),
+        ("酒店 上海滩", "上海滩的酒店", True),
         ("서울", "서울에서 부산까지", True),
         ("산부", "서울에서 부산까지", False),
     ],

@@ -1,8 +1,9 @@
 """The ways in which a user or a result may say a value that an argument has in a form of its own."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 
 from astra_mcp.answers import tokenize
@@ -121,22 +122,28 @@ def _claims_of_text(text: str, known: Sequence[str], *, is_written: bool) -> Ite
     told = [token for token in tokens if token not in _LINKING]
     if is_written and num_words >= _WRITTEN:
         told = [token for token in tokens if re.search(r"[\d@_/]", token)]
+    around = [[*pairwise(told[max(0, place - 1) : place + 2])] for place in range(len(told))]
+    together = [[pair for pair in pairs if _is_of_one_word(pair, text)] for pairs in around]
     yield [
-        frozenset(_pairs(told, place, known) or _forms(token)) for place, token in enumerate(told)
+        frozenset(_told_together(pairs, known) or _forms(token))
+        for token, pairs in zip(told, together, strict=True)
     ]
 
 
-def _pairs(tokens: Sequence[str], place: int, known: Sequence[str]) -> list[str]:
-    """A CJK character is told with one beside it; none where there is none beside it.
+def _is_of_one_word(pair: tuple[str, str], text: str) -> bool:
+    """True of two CJK characters that stand next to one another in a text.
 
-    The matcher has a token of each character, and one alone is of many words: 东京 is not told by 北京东站.
+    The matcher has a token of each character, and one alone is of many words: 北京东站 does not tell 东京.
     """
-    around = [tokens[max(0, place - 1) : place + 1], tokens[place : place + 2]]
-    pairs = [pair for pair in around if len(pair) > 1 and all(map(_CJK_TOKEN.fullmatch, pair))]
+    return all(map(_CJK_TOKEN.fullmatch, pair)) and "".join(pair) in text
+
+
+def _told_together(pairs: Iterable[tuple[str, str]], known: Sequence[str]) -> list[str]:
+    """How texts may say a character together with one beside it."""
     return [text for pair in pairs for text in ("".join(pair), *_spread(pair, known))]
 
 
-def _spread(pair: Sequence[str], known: Sequence[str]) -> Iterator[str]:
+def _spread(pair: tuple[str, str], known: Sequence[str]) -> Iterator[str]:
     """Where two characters stand in their order, with few between them."""
     first, second = pair
     spread = re.compile(f"{first}[{CJK}]{{1,{_MAX_BETWEEN}}}?{second}")

@@ -134,6 +134,7 @@ async def invented_values(
         f" neither the query nor an earlier result tells{unread}"
         for value, ways in claims.items()
         if not _holds(ways, amounts if value in measures else found)
+        or not stands_alone(str(value.value), known)
     ]
 
 
@@ -204,7 +205,7 @@ async def _found(claims: Iterable[Sequence[Claim]], texts: Sequence[str]) -> tup
     unread = ""
     for text in texts if wanted else ():
         matching = await match_in_slices(text, wanted)
-        found |= {each for each in matching.found if stands_alone(each, texts)}
+        found |= matching.found
         unread = f" (a result was not read: {matching.refusal})" if matching.refusal else unread
     return found, unread
 
