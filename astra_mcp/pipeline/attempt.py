@@ -16,14 +16,14 @@ from astra_mcp.errors import (
     BudgetSpentError,
     ConfigError,
     ModelError,
-    ModelFault,
     PipelineError,
 )
+from astra_mcp.llm.outage import LOST
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline.item import Item, ItemStatus, Outcome, StoredItem
 from astra_mcp.types import FrozenModel, JsonObject, canonical_json, json_fault
 
-_LOST = {f"model_{fault}" for fault in (ModelFault.DENIED, ModelFault.UNREACHABLE)}
+_LOST = {f"model_{fault}" for fault in LOST}
 ValueT = TypeVar("ValueT")
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 

@@ -5,7 +5,6 @@ the next stage has taken them all, so a later stage is never kept from its work 
 comes out while others have not begun, and what is held at once depends on the concurrency alone.
 """
 
-from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -25,6 +24,7 @@ from typing import Any, Self, TypeVarTuple, cast
 import anyio
 
 from astra_mcp.errors import PipelineError
+from astra_mcp.llm.outage import Outage
 from astra_mcp.llm.turns import ranked
 from astra_mcp.llm.usage import Usage, metered
 from astra_mcp.pipeline.attempt import (
@@ -58,8 +58,6 @@ __all__ = ["run_pipeline"]
 Args = TypeVarTuple("Args")
 _HEAD_START = 16
 """Items that come before an item for each stage behind it: the last would else go their way alone."""
-_MAX_LOST = 16
-"""Items of a stage that fail in a row because its model takes no call, before none is begun any more."""
 STORE_SECONDS = 120.0
 """Deadline of one look into the store, and of one save, for which a cancelled run waits."""
 
@@ -189,8 +187,7 @@ class _Run:
         self._hear = hear
         self._why_none = ""
         """Why no further item is begun; empty where items are."""
-        self._lost: Counter[str] = Counter()
-        """By stage, how many items failed one after another because its model takes no call."""
+        self._outages = {stage: Outage() for stage in stages}
         self._ranks: dict[str, int] = {}
         """By item, the place of what it was made of in the source, and a head start for each stage behind."""
         self.scope = anyio.CancelScope()
@@ -280,11 +277,8 @@ class _Run:
         self, stage: str, result: Made[Any] | Rejected | Failed, used: Usage
     ) -> str:
         """Say why nothing further should begin after an attempt; empty where there is no reason."""
-        if is_model_lost(result):
-            self._lost[stage] += 1
-        elif used.calls:
-            self._lost[stage] = 0
-        is_end = is_budget_spent(result) or self._lost[stage] >= _MAX_LOST
+        is_dead = self._outages[stage].note(is_lost=is_model_lost(result), was_asked=used.calls > 0)
+        is_end = is_budget_spent(result) or is_dead
         return result.detail if is_end and isinstance(result, Failed) else ""
 
     @contextmanager

@@ -18,14 +18,12 @@ from secrets import token_hex
 
 import anyio
 
-from astra_mcp.answers import tokenize
 from astra_mcp.errors import UndecidedError
 from astra_mcp.pipeline import Given, ItemStatus, NotBegun, Outcome, Progress, Settled, StoredItem
+from astra_mcp.synthesis.likeness import ALIKE, ComparedText
 
 __all__ = ["NearDuplicates", "SourceOrder"]
 
-_ALIKE = 0.8
-"""Jaccard similarity of the sets of tokens from which two questions count as one."""
 _NOT_DECIDED = "failed or was not begun, and has to be decided first"
 
 
@@ -33,35 +31,32 @@ class NearDuplicates:
     """Finds, of questions that are added one by one, an earlier one that is nearly the same."""
 
     def __init__(self) -> None:
-        self._tokens: list[tuple[str, frozenset[str]]] = []
+        self._texts: list[tuple[str, ComparedText]] = []
         self._places: dict[str, list[int]] = {}
         """Where each token stands."""
 
     def find(self, question: str) -> str | None:
         """The id of the first that is alike; None where there is none."""
-        tokens = frozenset(tokenize(question))
-        places = {place for token in self._rarest(tokens) for place in self._places.get(token, ())}
+        text = ComparedText.of(question)
+        rarest = self._rarest(text.tokens)
+        places = {place for token in rarest for place in self._places.get(token, ())}
         for place in sorted(places):
-            id, other = self._tokens[place]
-            if _are_alike(tokens, other):
+            id, other = self._texts[place]
+            if text.is_like(other):
                 return id
         return None
 
     def add(self, id: str, question: str) -> None:
         """Take one in."""
-        tokens = frozenset(tokenize(question))
-        for token in tokens:
-            self._places.setdefault(token, []).append(len(self._tokens))
-        self._tokens.append((id, tokens))
+        text = ComparedText.of(question)
+        for token in text.tokens:
+            self._places.setdefault(token, []).append(len(self._texts))
+        self._texts.append((id, text))
 
     def _rarest(self, tokens: frozenset[str]) -> Sequence[str]:
         """So many tokens that whatever is alike has one of them, and such that few others have."""
-        num = len(tokens) - ceil(_ALIKE * len(tokens)) + 1
+        num = len(tokens) - ceil(ALIKE * len(tokens)) + 1
         return nsmallest(num, tokens, key=lambda token: len(self._places.get(token, ())))
-
-
-def _are_alike(tokens: frozenset[str], other: frozenset[str]) -> bool:
-    return len(tokens & other) >= _ALIKE * len(tokens | other)
 
 
 @dataclass(slots=True)
@@ -174,12 +169,12 @@ class SourceOrder:
         return alike
 
     def _require_decided(self, source: _Awaited, item: str, question: str) -> None:
-        place, tokens = _by_numbers(item), frozenset(tokenize(question))
+        place, asked = _by_numbers(item), ComparedText.of(question)
         alike = self._undecided.find(question) or next(
             (
                 id
                 for id, text in source.undecided.items()
-                if _by_numbers(id) < place and _are_alike(tokens, frozenset(tokenize(text)))
+                if _by_numbers(id) < place and asked.is_like(ComparedText.of(text))
             ),
             None,
         )

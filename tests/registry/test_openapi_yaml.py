@@ -63,11 +63,13 @@ def test_json_means_the_same_as_yaml(value: Any) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
+    refused, value = None, None
     try:
         value, _ = parse_yaml(text)
-    except YamlError:
-        return
-    json.dumps(value)
+    except YamlError as error:
+        refused = error
+    assert json.loads(json.dumps(value, allow_nan=False)) == value
+    assert refused is None or 1 <= refused.line <= len(text) + 1
 
 
 @pytest.mark.parametrize(

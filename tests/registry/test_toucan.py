@@ -245,9 +245,12 @@ def test_whatever_stands_in_any_field_no_document_raises(
         part = cast("Any", inner)
     path = lines_of(tmp_path_factory.mktemp("rows") / "x.jsonl", document)
 
-    for found in read(path):
-        if isinstance(found, ServerDocument):
-            prepare_server(found)
+    (found,) = read(path)
+    if isinstance(found, ServerDocument):
+        assert prepare_server(found).rejection is not None, "it has one tool at most"
+    else:
+        assert found.line == 1
+        assert found.reason
 
 
 def test_the_real_documents_are_read_and_counted_as_their_readme_counts_them() -> None:

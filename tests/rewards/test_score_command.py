@@ -36,13 +36,14 @@ class Judge:
 
     def __init__(self) -> None:
         self.is_dead = False
+        self.refuses_with = 400
         self.words: dict[str, str] = {}
         """By a word of the user's message, another verdict, or an answer of no form."""
 
     def reply(self, request: CompletionRequest) -> Reply:
         """Reply to one request."""
         if self.is_dead:
-            return Refusal(400, "the judge is gone")
+            return Refusal(self.refuses_with, "the judge is gone")
         system = str(request.messages[0]["content"])
         text = request.text
         verdict = next((v for word, v in self.words.items() if word in text), "right")
@@ -89,9 +90,9 @@ def failed() -> Trajectory:
     )
 
 
-def silent() -> Trajectory:
+def silent(name: str = "there") -> Trajectory:
     """A chat without calls."""
-    messages = (UserMessage(content="Who is there?"), AssistantMessage(content="It is me."))
+    messages = (UserMessage(content=f"Who is {name}?"), AssistantMessage(content="It is me."))
     return a_trajectory(episode_id="silent", messages=messages)
 
 
@@ -139,6 +140,26 @@ def test_a_dead_judge_scores_nothing_and_says_so(cli: Cli, judge: Judge, file: s
     assert done.returncode == 1
     assert (done.told["scored"], done.told["total"]) == (0, None)
     assert any("the judge is gone" in reason for reason in done.told["reasons"])
+
+
+def test_a_judge_that_takes_no_call_is_not_asked_about_every_trajectory(
+    cli: Cli, judge: Judge, tmp_path: Path
+) -> None:
+    many = str(write(tmp_path / "many.jsonl", [silent(f"no. {n}") for n in range(60)]))
+    judge.is_dead, judge.refuses_with = True, 401
+    done = cli.run("score", many, "--out", "s.jsonl", "--concurrency", "4", "--json")
+    assert done.returncode == 1
+    told = " ".join(done.stderr.split())
+    assert "the judge took no call for 16 trajectories in a row" in told
+    assert "run it again to go on" in told
+    num_lost = done.told["unscored"]
+    assert 16 <= num_lost <= 16 + 3, "those that were under way come to their end"
+    assert (done.told["scored"], done.told["left"]) == (0, 60 - num_lost)
+
+    judge.is_dead = False
+    again = cli.run("score", many, "--out", "s.jsonl", "--json")
+    assert again.returncode == 0
+    assert (again.told["scored"], again.told["left"], again.told["kept"]) == (60, 0, 0)
 
 
 def test_a_budget_stops_the_run_and_what_was_scored_is_kept(

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 
 from astra_mcp.errors import BudgetSpentError, ConfigError, ModelError, ModelFault
 from astra_mcp.llm.prompt import Prompt
-from astra_mcp.trajectory import Trajectory, TrajectoryWriter
+from astra_mcp.llm.usage import Usage, note_usage
+from astra_mcp.trajectory import AssistantMessage, Trajectory, TrajectoryWriter, UserMessage
 from astra_mcp.types import JsonObject
 from training.rewards.calibration import load_calibration
 from training.rewards.running import plan_scoring, run_scoring
@@ -37,12 +38,15 @@ class Judge:
     def __init__(self, fails: Callable[[str], Exception | None] = lambda text: None) -> None:
         self.fails = fails
         self.num_asked = 0
+        self.usage = Usage(calls=1)
+        """Of each question."""
 
     async def ask(self, prompt: Prompt, answer: type[AnswerT], *, sample: int = 0) -> AnswerT:
         """Answer in the form that is asked for."""
         del sample
         await anyio.lowlevel.checkpoint()
         self.num_asked += 1
+        note_usage(self.usage)
         text = str(prompt.messages[1]["content"])
         if (error := self.fails(text)) is not None:
             raise error
@@ -60,11 +64,23 @@ def write(path: Path, trajectories: Sequence[Trajectory]) -> Path:
     return path
 
 
-async def run(files: Sequence[Path], out: Path, judge: Judge, method: Method = METHOD) -> list[str]:
+async def run(
+    files: Sequence[Path],
+    out: Path,
+    judge: Judge,
+    method: Method = METHOD,
+    *,
+    concurrency: int = 3,
+) -> list[str]:
     heard: list[str] = []
     with ScoreWriter(out, method) as writer:
         await run_scoring(
-            plan_scoring(files), writer, judge, method, concurrency=3, hear=lambda: heard.append("")
+            plan_scoring(files),
+            writer,
+            judge,
+            method,
+            concurrency=concurrency,
+            hear=lambda: heard.append(""),
         )
     return heard
 
@@ -94,6 +110,65 @@ async def test_one_line_for_each_trajectory_in_their_order_and_nothing_is_scored
     before, asked = out.read_bytes(), judge.num_asked
     assert await run([file], out, judge) == []
     assert (out.read_bytes(), judge.num_asked) == (before, asked)
+
+
+def questions(num: int) -> list[Trajectory]:
+    """Short trajectories, each with a question of its own, by its number in two digits."""
+    return [
+        a_trajectory(
+            episode_id=f"e{n}",
+            messages=(UserMessage(content=f"Who is {n:02}?"), AssistantMessage(content="Me.")),
+        )
+        for n in range(num)
+    ]
+
+
+@pytest.mark.parametrize("fault", [ModelFault.UNREACHABLE, ModelFault.DENIED])
+async def test_a_judge_that_takes_no_call_ends_the_run_and_the_next_one_scores_what_is_left(
+    tmp_path: Path, fault: ModelFault
+) -> None:
+    file, out = write(tmp_path / "t.jsonl", questions(40)), tmp_path / "s.jsonl"
+    dead = ModelError("HTTP 401", fault)
+
+    def fails(text: str) -> Exception | None:
+        return None if "Who is 00" in text or "Who is 16" in text else dead
+
+    with pytest.raises(ModelError, match=r"16 trajectories in a row \(HTTP 401\)") as stopped:
+        await run([file], out, Judge(fails), concurrency=1)
+    assert stopped.value.fault is fault
+    states = [score.state for score in read_scores(out).values()]
+    # Fifteen in a row are too few to end it.
+    lost = State.UNSCORED
+    assert states == [State.SCORED, *[lost] * 15, State.SCORED, *[lost] * 16]
+    assert len(await run([file], out, Judge())) == 38
+    assert {score.state for score in read_scores(out).values()} == {State.SCORED}
+
+
+async def test_answers_of_the_cache_do_not_speak_for_a_judge_that_is_gone(tmp_path: Path) -> None:
+    file, out = write(tmp_path / "t.jsonl", questions(40)), tmp_path / "s.jsonl"
+    gone = ModelError("gone", ModelFault.UNREACHABLE)
+    judge = Judge(lambda text: gone if int(text.split("Who is ")[1][:2]) % 2 else None)
+    judge.usage = Usage(cached=1)
+    with pytest.raises(ModelError, match="16 trajectories in a row"):
+        await run([file], out, judge, concurrency=1)
+    assert len(read_scores(out)) == 32
+
+
+@pytest.mark.parametrize("fault", [ModelFault.REFUSED, ModelFault.TIMEOUT, ModelFault.NOT_JSON])
+async def test_a_judge_that_answers_what_is_of_no_use_is_asked_to_the_end(
+    tmp_path: Path, fault: ModelFault
+) -> None:
+    file, out = write(tmp_path / "t.jsonl", questions(40)), tmp_path / "s.jsonl"
+    await run([file], out, Judge(lambda text: ModelError("no", fault)))
+    assert [score.state for score in read_scores(out).values()] == [State.UNSCORED] * 40
+
+
+async def test_trajectories_of_which_one_question_was_lost_end_no_run(tmp_path: Path) -> None:
+    file, out = write(tmp_path / "t.jsonl", questions(40)), tmp_path / "s.jsonl"
+    broken = ModelError("broke", ModelFault.UNREACHABLE)
+    judge = Judge(lambda _: broken if judge.num_asked % 4 == 0 else None)
+    await run([file], out, judge, concurrency=1)
+    assert [score.state for score in read_scores(out).values()] == [State.UNSCORED] * 40
 
 
 async def test_what_failed_is_tried_again_and_takes_the_place_of_the_failure(

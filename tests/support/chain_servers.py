@@ -3,19 +3,26 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from astra_mcp.errors import ModelError, ModelFault
+from astra_mcp.pipeline import Made, Rejected
 from astra_mcp.synthesis.trajectories.chain import Chain, ChainOrigin, FoundChain, Join, ToolRef
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskOrigin
 from astra_mcp.types import JsonObject, ToolSpec
 
 __all__ = [
+    "CANCEL",
     "DOCUMENTS",
+    "FAILURE",
     "ORDERS",
+    "QUERY",
     "TEXT",
+    "Outcome",
     "chain",
     "chain_task",
     "found_chain",
     "join",
+    "reason",
     "result_of",
     "server",
     "tool",
@@ -96,3 +103,15 @@ def chain_task(query: str, found: Chain, **more: Any) -> TaskDraft:
         chain=found,
         **more,
     )
+
+
+CANCEL = chain("find_customer", "list_orders", "cancel_order")
+QUERY = "Please cancel the oldest order of ann@example.com, since it came too late."
+FAILURE = ModelError("no answer", ModelFault.TIMEOUT)
+Outcome = Made[TaskDraft] | Rejected
+
+
+def reason(outcome: Outcome) -> str:
+    """Why a task was rejected."""
+    assert isinstance(outcome, Rejected), outcome
+    return outcome.reason

@@ -16,7 +16,7 @@ from astra_mcp.synthesis.trajectories.server import DocumentedServer
 from astra_mcp.synthesis.trajectories.task import TaskDraft
 from astra_mcp.types import JsonObject
 
-from chain_servers import ORDERS, chain, chain_task, join, server, tool
+from chain_servers import ORDERS, TEXT, chain, chain_task, join, server, tool
 from pipeline_fakes import FakeItemStore
 from scripted_synthesis import ScriptedAsks
 
@@ -160,6 +160,23 @@ async def test_arguments_are_mended_once_and_then_refused(
     assert outcome.reason == reason
     assert outcome.detail.startswith("step 1 (find_customer): ")
     assert runner.calls == []
+
+
+@pytest.mark.claim("P62")
+async def test_swapped_ends_are_mended_once_and_then_refused() -> None:
+    ends: dict[str, Any] = {"from": TEXT, "to": TEXT}
+    trains = server("trains", tool("find_trains", **ends))
+    found = chain("find_trains", of=trains)
+    query = "Which trains go from Rome to Bari tomorrow morning?"
+    wrong, right = {"from": "Bari", "to": "Rome"}, {"from": "Rome", "to": "Bari"}
+    model, runner = writes(find_trains=[wrong, right]), FakeRunner([{"trains": ["IC 501"]}])
+    assert isinstance(await executed(runner, model, found=found, query=query, of=trains), Made)
+    assert runner.calls == [("find_trains", right)]
+    assert "the other way round" in model.asked[1][1]
+    stubborn = writes(find_trains=[wrong, wrong])
+    outcome = await executed(FakeRunner([]), stubborn, found=found, query=query, of=trains)
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == "swapped_arguments"
 
 
 @pytest.mark.claim("P62")

@@ -1,110 +1,19 @@
-"""Values of a call: what a join takes out of a result, and what nothing tells."""
+"""Values of a call: what tells them, and what nothing tells."""
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.synthesis.trajectories.chain import ExecutedCall, ToolRef
-from astra_mcp.synthesis.trajectories.checks.binding import Bound, Nothing, NotRead, bind
 from astra_mcp.synthesis.trajectories.checks.told import invented_values
-from astra_mcp.types import JsonObject, JsonValue
+from astra_mcp.types import JsonValue
 
-from chain_servers import TEXT, join
+from random_json import random_json
 
 _NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
-_SCALARS = st.none() | st.booleans() | _NUMBERS | st.text(max_size=12)
-JSON = st.recursive(
-    _SCALARS,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
-    ),
-)
-
-
-def called(result: Any, structured: JsonObject | None = None) -> ExecutedCall:
-    """A call with a result, as JSON where it is no text."""
-    text = result if isinstance(result, str) else json.dumps(result)
-    step = ToolRef(server="s", tool="find")
-    return ExecutedCall(step=step, arguments={}, result=text, is_error=False, structured=structured)
-
-
-def taken(result: Any, field: str, prop: Any = TEXT, **more: Any) -> Bound | Nothing | NotRead:
-    """What a join makes of a field of a result, for an argument ``x``."""
-    schema = {"type": "object", "properties": {"x": prop}, **more}
-    return bind(join(0, field, 1, "x"), called(result), schema)
-
-
-@pytest.mark.claim("P62")
-@pytest.mark.parametrize(
-    ("result", "field", "value"),
-    [
-        ({"id": "a"}, "id", "a"),
-        ({"data": {"id": "a"}}, "id", "a"),
-        ({"items": [{"id": "a"}, {"id": "b"}]}, "items.id", "a"),
-        ({"result": {"items": [{"id": "a"}]}}, "items.id", "a"),
-        ({"items": [{"id": "a"}]}, "items[0].id", "a"),
-        ({"items": [{"id": "a"}]}, "items[].id", "a"),
-        ([{"id": "a"}, {"id": "b"}], "id", "a"),
-        ([{"name": "x"}, {"id": "b"}], "id", "b"),
-        ({"ids": ["a", "b"]}, "ids", "a"),
-        ({"a": {"id": "deep"}, "id": "own"}, "id", "own"),
-        ({"orderId": "a"}, "order_id", "a"),
-        ({"order_id": "exact", "orderId": "other"}, "order_id", "exact"),
-        ({"id": 17}, "id", "17"),
-        ('{"id": "a"}\n{"id": "b"}', "id", "a"),
-    ],
-)
-def test_a_join_takes_the_first_value_of_its_field(result: Any, field: str, value: str) -> None:
-    assert taken(result, field) == Bound(value)
-
-
-@pytest.mark.parametrize(
-    ("value", "prop", "expected"),
-    [
-        ("17", {"type": "integer"}, 17),
-        (17, {"type": "string", "pattern": "^[0-9]+$"}, "17"),
-        ("a", {"type": "array", "items": TEXT}, ["a"]),
-        (True, {"type": "boolean"}, True),
-        ({"k": 1}, {"type": "object"}, {"k": 1}),
-        ("a", {"$ref": "#/$defs/t"}, "a"),
-    ],
-)
-def test_a_value_takes_the_form_of_its_argument(
-    value: JsonValue, prop: Any, expected: JsonValue
-) -> None:
-    assert taken({"id": value}, "id", prop, **{"$defs": {"t": TEXT}}) == Bound(expected)
-
-
-@pytest.mark.claim("P62")
-@pytest.mark.parametrize("result", [{"id": None}, {"id": ""}, {"id": []}, {"items": []}, [], {}])
-def test_a_result_without_such_a_thing_has_nothing_to_take(result: Any) -> None:
-    field = "items.id" if isinstance(result, dict) and "items" in result else "id"
-    assert isinstance(taken(result, field), Nothing)
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        "Created order A-1044.", '{"broken', "17", {"other": "a"}, {"id": {"own": "a"}},
-        "[" * 900 + "]" * 900,
-    ],
-)  # fmt: skip
-def test_prose_and_other_names_are_not_read_by_code(result: Any) -> None:
-    assert isinstance(taken(result, "id"), NotRead)
-
-
-def test_structured_content_goes_before_the_text() -> None:
-    schema = {"type": "object", "properties": {"x": TEXT}}
-    source = called("two orders", structured={"id": "a"})
-    assert bind(join(0, "id", 1, "x"), source, schema) == Bound("a")
-
-
-@given(JSON, st.text(max_size=8))
-def test_no_result_and_no_field_breaks_a_join(result: Any, field: str) -> None:
-    assert isinstance(taken(result, field), Bound | Nothing | NotRead)
+_SCALARS = _NUMBERS | st.text(max_size=12)
+JSON = random_json(_SCALARS, st.text(max_size=8), max_leaves=100)
 
 
 QUERY = (
@@ -257,6 +166,66 @@ async def test_the_title_of_what_a_tool_creates_is_the_assistants_own() -> None:
 async def test_a_number_or_an_id_is_told_in_one_piece(name: str, value: str, is_told: bool) -> None:
     query = "I have twelve books, 555 chairs, and call me on (030) 123-4567."
     assert (await invented(value, name=name, query=query) == []) is is_told
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    ("value", "query", "is_told"),
+    [
+        ("京东", "明天去北京东站", False),
+        ("京东", "在京东买手机、再去北京东站", True),
+        ("东京", "明天去北京东站", False),
+        ("东京", "明天去东京", True),
+        ("海南", "去上海南站", False),
+        ("海南", "去海南", True),
+        ("北京", "去北京东站", True),
+        ("东站", "去北京东站", True),
+        ("京剧", "看云南京剧", True),
+        ("南京东路", "到南京东路", True),
+        ("海上", "上海的酒店", False),
+        ("买米", "我想买一些米", True),
+        ("便宜机票", "找便宜的机票", True),
+        ("红茶杯", "要红色的茶杯", True),
+        ("酒店 奥斯陆", "奥斯陆的酒店", True),
+        ("米", "我想买一些米", True),
+        ("米 茶", "要买茶和米", True),
+        ("酒店 上海滩", "上海滩的酒店", True),
+        ("서울", "서울에서 부산까지", True),
+        ("산부", "서울에서 부산까지", False),
+    ],
+)
+async def test_a_cjk_name_is_told_by_its_characters_together_and_in_their_order(
+    value: str, query: str, *, is_told: bool
+) -> None:
+    assert (await invented(value, query=query) == []) is is_told
+    assert (await invented(value, query, query="?") == []) is is_told
+
+
+@pytest.mark.claim("P62")
+@pytest.mark.parametrize(
+    ("name", "value", "results", "is_told"),
+    [
+        ("quantity", 17, ('{"id": 17, "name": "oak"}',), False),
+        ("quantity", "17", ('{"orders": [{"orderId": 17}]}',), False),
+        ("quantity", 17, ('{"id": 17, "stock": 17}',), True),
+        ("quantity", 17, ('{\n "id": 17\n}\n{"id": 17}',), False),
+        ("quantity", 17, ('[{"id": 17}]\n', "There are 17 left.\n"), True),
+        ("quantity", 17, ('order 17 was made\n{"id": 17}',), True),
+        ("max_price", 17, ('{"user_id": 17}',), False),
+        ("order", 17, ('{"id": 17}',), True),
+        ("post_number", 17, ('{"id": 17}',), True),
+        ("price", "price_17", ('{"id": "price_17"}',), True),
+    ],
+)
+async def test_an_amount_is_not_told_by_the_id_of_a_thing(
+    name: str, value: JsonValue, results: tuple[str, ...], *, is_told: bool
+) -> None:
+    query = "Order as many as there are."
+    assert (await invented(value, *results, name=name, query=query) == []) is is_told
+
+
+async def test_the_query_tells_an_amount_that_is_also_an_id() -> None:
+    assert await invented(3, '{"id": 3}', name="quantity", query="Order three.") == []
 
 
 async def test_an_earlier_result_tells_its_values() -> None:

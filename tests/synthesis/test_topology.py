@@ -19,8 +19,8 @@ from astra_mcp.synthesis.environments.questions.instance import (
     levels_of,
     shape_of,
 )
-from astra_mcp.synthesis.environments.questions.numerals import says, spelled
 from astra_mcp.synthesis.environments.questions.topology import Wanted, signals_of, topology_faults
+from astra_mcp.synthesis.numerals import says, spelled
 
 from scripted_synthesis import draft, instance, sub
 

@@ -3,11 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from pydantic import BaseModel
 
-from astra_mcp.errors import BudgetSpentError, ConfigError
+from astra_mcp.errors import BudgetSpentError, ConfigError, ModelError
+from astra_mcp.llm.outage import LOST, MAX_LOST, Outage
+from astra_mcp.llm.prompt import Prompt
+from astra_mcp.llm.usage import metered
 from astra_mcp.synthesis.asking import Asks
 from astra_mcp.trajectory import Trajectory, read_trajectories
 from training.rewards.score import Method, digest_of
@@ -15,6 +20,8 @@ from training.rewards.score_files import ScoreWriter
 from training.rewards.scoring import score_trajectory
 
 __all__ = ["Plan", "plan_scoring", "run_scoring"]
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ async def run_scoring(
     Raises:
         BudgetSpentError: The budget is spent; what was scored is kept.
         ConfigError: A file cannot be read or written.
+        ModelError: The judge takes no call, as many trajectories in a row found; those are kept as unscored.
         PipelineError: The cache does not answer.
     """
     scoring = _Scoring(plan, writer, judge, method, hear)
@@ -81,8 +89,8 @@ async def run_scoring(
             receive.close()
     finally:
         writer.arrange(plan.order)
-    if scoring.spent is not None:
-        raise scoring.spent
+    if scoring.stopped is not None:
+        raise scoring.stopped
 
 
 class _Scoring:
@@ -101,7 +109,9 @@ class _Scoring:
         self._judge = judge
         self._method = method
         self._hear = hear
-        self.spent: BudgetSpentError | None = None
+        self._outage = Outage()
+        self.stopped: BudgetSpentError | ModelError | None = None
+        """Why no further trajectory is begun."""
 
     async def offer(self, send: MemoryObjectSendStream[Trajectory]) -> None:
         """Offer each trajectory that is to be scored, once."""
@@ -109,22 +119,60 @@ class _Scoring:
         async with send:
             for file in self._plan.files:
                 for trajectory in read_trajectories(file):
-                    if self.spent is not None:
+                    if self.stopped is not None:
                         return
                     if (digest := digest_of(trajectory)) not in begun:
                         begun.add(digest)
                         await send.send(trajectory)
 
     async def work(self, receive: MemoryObjectReceiveStream[Trajectory]) -> None:
-        """Score one after the other; once the budget is spent nothing is begun."""
+        """Score one after the other, as long as the judge can be asked."""
         async with receive:
             async for trajectory in receive:
-                if self.spent is not None:
+                if self.stopped is not None:
                     continue
+                judge = _HeardJudge(self._judge)
                 try:
-                    score = await score_trajectory(trajectory, self._judge, self._method)
+                    score = await score_trajectory(trajectory, judge, self._method)
                 except BudgetSpentError as error:
-                    self.spent = error
+                    self.stopped = error
                     continue
                 self._writer.write(score)
                 self._hear()
+                self._note(judge)
+
+    def _note(self, judge: "_HeardJudge") -> None:
+        lost = None if judge.is_there else judge.lost
+        is_dead = self._outage.note(is_lost=lost is not None, was_asked=judge.is_there)
+        if is_dead and lost is not None and self.stopped is None:
+            self.stopped = ModelError(
+                f"the judge took no call for {MAX_LOST} trajectories in a row ({lost}): see to its endpoint"
+                " and key; what was scored is kept: run it again to go on",
+                lost.fault,
+            )
+
+
+class _HeardJudge:
+    """Asks the judge about one trajectory, and knows afterwards whether it is there."""
+
+    def __init__(self, judge: Asks) -> None:
+        self._judge = judge
+        self.is_there = False
+        """It took a call, whatever became of that."""
+        self.lost: ModelError | None = None
+        """What came of the last call that it did not take."""
+
+    async def ask(self, prompt: Prompt, answer: type[AnswerT], *, sample: int = 0) -> AnswerT:
+        """Ask; what the judge answers or raises goes on as it is."""
+        fault = None
+        with metered() as meter:
+            try:
+                return await self._judge.ask(prompt, answer, sample=sample)
+            except ModelError as error:
+                fault = error.fault
+                if fault in LOST:
+                    self.lost = error
+                raise
+            finally:
+                if fault not in LOST and meter.usage.calls:
+                    self.is_there = True

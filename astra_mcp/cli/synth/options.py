@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from astra_mcp.cli.synth.run_options import AsJson, GivenOfRun, RunOptions, Seed
 from astra_mcp.synthesis.environments.families.generation import SplitBy
 
-__all__ = ["FAMILIES", "MODEL", "Given"]
+__all__ = ["FAMILIES", "MODEL", "AsJson", "Given", "Seed"]
 
 _MAX_COUNT = 100_000
 _WHAT, MODEL, FAMILIES = "What to make them of", "With a model", "Of families"
+_OF_RUN = RunOptions(MODEL)
 
 Families = Annotated[
     str | None,
@@ -56,9 +58,6 @@ Folder = Annotated[
         "that `serve` publishes.",
     ),
 ]
-Seed = Annotated[
-    int, typer.Option(min=0, help="Decides all that is drawn; the same gives the same.")
-]
 Language = Annotated[
     str | None, typer.Option(help="en, zh, or both with a comma; by default that of a source.")
 ]
@@ -66,7 +65,6 @@ Types = Annotated[
     str | None, typer.Option("--type", help="Scenario types with commas, such as Multi-Hop.")
 ]
 Hops = Annotated[str, typer.Option(help="How deep the longest chain of sub-tasks is.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Limit = Annotated[
     int | None,
     typer.Option(min=1, help="Only the first so many sources.", rich_help_panel=MODEL),
@@ -123,27 +121,12 @@ Attack = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
-Run = Annotated[
-    str,
-    typer.Option(help="Name of the run, which goes on by it.", rich_help_panel=MODEL),
-]
-Concurrency = Annotated[
-    int, typer.Option(min=1, max=1024, help="Items in work at once.", rich_help_panel=MODEL)
-]
-MaxCalls = Annotated[
-    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=MODEL)
-]
-MaxTokens = Annotated[
-    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=MODEL)
-]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(min=0, help="In the currency of the prices.", rich_help_panel=MODEL),
-]
-Report = Annotated[
-    Path | None,
-    typer.Option(help="Write a page about the run to this file.", rich_help_panel=MODEL),
-]
+Run = Annotated[str, _OF_RUN.run]
+Concurrency = Annotated[int, _OF_RUN.concurrency]
+MaxCalls = Annotated[int | None, _OF_RUN.budget]
+MaxTokens = Annotated[int | None, _OF_RUN.budget]
+MaxCost = Annotated[float | None, _OF_RUN.max_cost]
+Report = Annotated[Path | None, _OF_RUN.report]
 Count = Annotated[
     int | None, typer.Option(min=1, max=_MAX_COUNT, help="How many.", rich_help_panel=FAMILIES)
 ]
@@ -193,7 +176,7 @@ Acceptance = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(GivenOfRun):
     """What a person wrote, by the names of the options; see their help."""
 
     families: str | None
@@ -203,11 +186,9 @@ class Given:
     question: str | None
     demo: bool
     folder: Path | None
-    seed: int
     language: str | None
     types: str | None
     hops: str
-    as_json: bool
     limit: int | None
     samples: int
     strict_corpus: bool
@@ -217,12 +198,6 @@ class Given:
     votes: int
     judge_votes: int
     attack: int
-    run: str
-    concurrency: int
-    max_calls: int | None
-    max_tokens: int | None
-    max_cost: float | None
-    report: Path | None
     count: int | None
     sub_tasks: str
     records: str

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from astra_mcp.cli.synth.options import AsJson, Seed
+from astra_mcp.cli.synth.run_options import AsJson, GivenOfRun, RunOptions, Seed
 
 __all__ = ["BESIDE_DEMO", "AsJson", "Given", "Seed"]
 
@@ -14,6 +14,7 @@ BESIDE_DEMO = frozenset({"demo", "out", "as_json"})
 """The options that do something beside ``--demo``."""
 
 _WHAT, _CHAINS, _TASKS, _RUN = "What to make them of", "Chains", "Tasks", "The run"
+_OF_RUN = RunOptions(_RUN)
 
 Servers = Annotated[
     list[str] | None,
@@ -140,9 +141,6 @@ MinToolNecessity = Annotated[
     float,
     typer.Option(min=1, max=5, help="Least score of the need for tools.", rich_help_panel=_TASKS),
 ]
-Run = Annotated[
-    str, typer.Option(help="Name of the run, which goes on by it.", rich_help_panel=_RUN)
-]
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -169,27 +167,16 @@ Audited = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
-Concurrency = Annotated[
-    int, typer.Option(min=1, max=1024, help="Items in work at once.", rich_help_panel=_RUN)
-]
-MaxCalls = Annotated[
-    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=_RUN)
-]
-MaxTokens = Annotated[
-    int | None, typer.Option(min=0, help="Of models, at most.", rich_help_panel=_RUN)
-]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(min=0, help="In the currency of the prices.", rich_help_panel=_RUN),
-]
-Report = Annotated[
-    Path | None,
-    typer.Option(help="Write a page about the run to this file.", rich_help_panel=_RUN),
-]
+Run = Annotated[str, _OF_RUN.run]
+Concurrency = Annotated[int, _OF_RUN.concurrency]
+MaxCalls = Annotated[int | None, _OF_RUN.budget]
+MaxTokens = Annotated[int | None, _OF_RUN.budget]
+MaxCost = Annotated[float | None, _OF_RUN.max_cost]
+Report = Annotated[Path | None, _OF_RUN.report]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Given(GivenOfRun):
     """What a person wrote, by the names of the options; see their help."""
 
     servers: list[str] | None
@@ -213,15 +200,7 @@ class Given:
     min_question_quality: float
     min_scenario_realism: float
     min_tool_necessity: float
-    run: str
     out: Path | None
     audit: int | None
     audit_file: Path | None
     audited: Path | None
-    seed: int
-    concurrency: int
-    max_calls: int | None
-    max_tokens: int | None
-    max_cost: float | None
-    report: Path | None
-    as_json: bool

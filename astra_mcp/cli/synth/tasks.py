@@ -165,7 +165,7 @@ def _prepare(given: Given) -> _Prepared:
         settings=settings,
         recipe=recipe,
         documents=documents,
-        budget=Budget(given.max_calls, given.max_cost, given.max_tokens),
+        budget=given.budget,
         gateway=given.gateway,
         listed=run_async(read_listed, settings, given.run),
     )

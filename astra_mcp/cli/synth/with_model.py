@@ -93,7 +93,7 @@ def _prepare(given: Given) -> _Prepared:
         script=script,
         sources=_sources(given, script),
         folder=user_path(given.folder or settings.made_environments).absolute(),
-        budget=Budget(given.max_calls, given.max_cost, given.max_tokens),
+        budget=given.budget,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from astra_mcp.answers import tokenize
 from astra_mcp.answers.tokens import MONTHS, fold, tokenize_plain
-from astra_mcp.synthesis.environments.questions.numerals import is_numeral
+from astra_mcp.synthesis.numerals import is_numeral
 
 __all__ = ["Quantity", "Wording", "read_quantity"]
 

@@ -18,7 +18,7 @@ from astra_mcp.synthesis.environments.questions.instance import (
     levels_of,
     shape_of,
 )
-from astra_mcp.synthesis.environments.questions.numerals import says, spelled
+from astra_mcp.synthesis.numerals import says, spelled
 from astra_mcp.synthesis.texts import Fault, text_faults
 
 __all__ = ["Wanted", "signals_of", "topology_faults"]

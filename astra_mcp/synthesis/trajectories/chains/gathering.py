@@ -5,44 +5,27 @@ graph needs all proposals of a server.
 """
 
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
-from astra_mcp.concurrency import map_concurrently
 from astra_mcp.pipeline import (
     Given,
     ItemStatus,
-    ItemStore,
     NotBegun,
     Outcome,
     Progress,
     Settled,
-    Stage,
-    StageLimits,
     StoredItem,
-    Tally,
-    YieldTable,
-    run_pipeline,
 )
-from astra_mcp.synthesis.trajectories.chains.walking import ProposedChains
-from astra_mcp.synthesis.trajectories.server import DocumentedServer, ServerItem
+from astra_mcp.synthesis.trajectories.chains.proposing import ProposalGate, Proposing
+from astra_mcp.synthesis.trajectories.chains.walking import ProposedChains, Walking
+from astra_mcp.synthesis.trajectories.server import ServerItem
 
-__all__ = ["ProposalGathering", "find_chains"]
+__all__ = ["ProposalGathering"]
 
-_WINDOW: Final = 4
-"""Servers under way, for each that is worked on at once."""
 _INCOMPLETE: Final = (
     "some servers were not walked on, since a proposal of theirs failed or was not begun"
 )
@@ -64,26 +47,14 @@ class _Awaited:
 class ProposalGathering:
     """Gives servers to the first pipeline, hears it, and gives what was proposed of each to the second."""
 
-    def __init__(
-        self,
-        *,
-        window: int,
-        proposes: str = "propose",
-        gates: str = "proposal",
-        walks: str = "walk",
-        drop: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, *, window: int, drop: Callable[[str], None]) -> None:
         """Begin with nothing.
 
         Args:
             window: How many servers may be under way, from the first pipeline until the second took them.
-            proposes: Name of the stage that makes proposals of servers.
-            gates: Name of the stage that judges each.
-            walks: Name of the first stage of the second pipeline, for :class:`NotBegun`.
             drop: Told of each server that comes no further in this run.
         """
         self._told_of_drop = drop
-        self._proposes, self._gates, self._walks = proposes, gates, walks
         self._room = anyio.Semaphore(window)
         self._servers: dict[str, _Awaited] = {}
         self._server_of: dict[str, str] = {}
@@ -91,17 +62,8 @@ class ProposalGathering:
         self._news = anyio.Event()
         self._is_over = False
 
-    async def feed(self, servers: Iterable[DocumentedServer]) -> AsyncGenerator[StoredItem]:
-        """Give servers to the first pipeline, no further ahead than the window."""
-        for server in servers:
-            await self._room.acquire()
-            named = ServerItem(name=server.name, version=server.version)
-            item = StoredItem(id=server.name, value=named.model_dump(mode="json"))
-            self._servers[item.id] = _Awaited(item)
-            yield item
-
     async def take(self, items: AsyncIterable[StoredItem]) -> AsyncGenerator[StoredItem]:
-        """Give servers on to the first pipeline that somebody else holds back."""
+        """Give servers on to the first pipeline, no further ahead than the window."""
         async for item in items:
             await self._room.acquire()
             self._servers[item.id] = _Awaited(item)
@@ -114,13 +76,13 @@ class ProposalGathering:
             What has to be told beside: that a server of which something failed is not walked on in this run.
         """
         match event:
-            case Settled(stage=self._proposes, outcome=outcome):
+            case Settled(stage=Proposing.name, outcome=outcome):
                 self._proposed(outcome)
-            case Settled(stage=self._gates, outcome=outcome):
+            case Settled(stage=ProposalGate.name, outcome=outcome):
                 return self._judged(outcome)
-            case NotBegun(stage=self._proposes, item=server):
+            case NotBegun(stage=Proposing.name, item=server):
                 self._drop(server)
-            case NotBegun(stage=self._gates, item=proposal):
+            case NotBegun(stage=ProposalGate.name, item=proposal):
                 return self._settle(proposal, is_incomplete=True)
             case _:
                 pass
@@ -170,7 +132,7 @@ class ProposalGathering:
         elif not awaited.pending:
             self._drop(server)
             if awaited.accepted:
-                return [Given(server, self._walks), NotBegun(self._walks, server, _INCOMPLETE)]
+                return [Given(server, Walking.name), NotBegun(Walking.name, server, _INCOMPLETE)]
         return []
 
     def _drop(self, server: str) -> None:
@@ -186,107 +148,3 @@ def _together(awaited: _Awaited) -> StoredItem:
         {"server": named.name, "version": named.version, "chains": [v["tools"] for v in values]}
     )
     return StoredItem(id=awaited.item.id, value=chains.model_dump(mode="json"))
-
-
-async def find_chains(
-    run: str,
-    servers: Iterable[DocumentedServer],
-    proposing: Sequence[Stage[Any, Any]],
-    onward: Sequence[Stage[Any, Any]],
-    store: ItemStore,
-    *,
-    limits: StageLimits,
-    stage_limits: Mapping[str, StageLimits] | None = None,
-    hear: Callable[[Progress], None] | None = None,
-) -> YieldTable:
-    """Take servers to chains and on: propose, judge proposals, walk, and what comes behind.
-
-    A server goes on as soon as all of its own proposals are settled, whatever the others do. Wire it so::
-
-        documents = {server.name: server for server in servers}
-        await find_chains(
-            run,
-            documents.values(),
-            [Proposing(model, name, documents), ProposalGate(documents)],
-            [Walking(documents), *checks],  # Walking gives FoundChain
-            store,
-            limits=StageLimits(concurrency=64),
-        )
-
-    A server of which a proposal failed is told as :class:`NotBegun` of the first onward stage: the proposal
-    could change the graph, so the next run, which tries it again, comes to what an undisturbed one would.
-    One whose proposals were all refused is accounted for by them, and comes no further.
-
-    Args:
-        run: Name of the run, by which outcomes are found again.
-        servers: Each name once; an item's id is the server's name.
-        proposing: The stages that make proposals and judge them.
-        onward: The stage that walks, and those behind it.
-        store: Keeps outcomes.
-        limits: Of each stage.
-        stage_limits: Of single stages by their names.
-        hear: Told every step of both pipelines. A :class:`Tally` of its own takes the first onward stage as
-            one that gathers.
-
-    Raises:
-        ConfigError: The caller has to mend something first.
-        PipelineError: Two servers have one name, or the store does not answer.
-        Exception: A mistake in a stage, in the source or in ``hear``, as it was raised.
-    """
-    walks = onward[0].name
-    proposes, gates = (stage.name for stage in proposing)
-    gathering = ProposalGathering(
-        window=_WINDOW * limits.concurrency, proposes=proposes, gates=gates, walks=walks
-    )
-    names = [stage.name for stage in (*proposing, *onward)]
-    follows = {before: after for before, after in pairwise(names) if after != walks}
-    tally = Tally(names, follows=follows)
-    telling = _Telling(gathering, walks, tally, hear)
-
-    async def play(
-        stages: Sequence[Stage[Any, Any]],
-        items: AsyncGenerator[StoredItem],
-        listener: Callable[[Progress], None],
-    ) -> None:
-        names = {stage.name for stage in stages}
-        own = {name: limit for name, limit in (stage_limits or {}).items() if name in names}
-        await run_pipeline(
-            run, stages, items, store, limits=limits, stage_limits=own, hear=listener
-        )
-
-    async def propose() -> None:
-        await play(proposing, gathering.feed(servers), telling.hear_first)
-        gathering.end()
-
-    async def go_on() -> None:
-        await play(onward, gathering.gathered(), telling.hear_second)
-
-    await map_concurrently(_do, (propose, go_on), limit=2)
-    return tally.table()
-
-
-@dataclass(frozen=True, slots=True)
-class _Telling:
-    """Tells of two pipelines as of one."""
-
-    gathering: ProposalGathering
-    walks: str
-    tally: Tally
-    hear: Callable[[Progress], None] | None
-
-    def hear_first(self, event: Progress) -> None:
-        self._tell(event)
-        for told in self.gathering.hear(event):
-            self._tell(told)
-
-    def hear_second(self, event: Progress) -> None:
-        self._tell(Given(event.item, self.walks) if isinstance(event, Given) else event)
-
-    def _tell(self, event: Progress) -> None:
-        self.tally.hear(event)
-        if self.hear is not None:
-            self.hear(event)
-
-
-async def _do(work: Callable[[], Awaitable[None]]) -> None:
-    await work()

@@ -12,13 +12,13 @@ from astra_mcp.synthesis.trajectories.asking import ask
 from astra_mcp.synthesis.trajectories.chain import Chain, ExecutedCall, Join
 from astra_mcp.synthesis.trajectories.checks.binding import Bound, Nothing, bind
 from astra_mcp.synthesis.trajectories.checks.results import listed, object_of
-from astra_mcp.synthesis.trajectories.checks.told import invented_values
+from astra_mcp.synthesis.trajectories.checks.told import invented_values, swapped_ends
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json
 
 __all__ = ["PROMPT", "Blank", "fill"]
 
 PROMPT = "step_arguments"
-_MENDABLE = frozenset({"invalid_arguments", "invented_argument"})
+_MENDABLE = frozenset({"invalid_arguments", "invented_argument", "swapped_arguments"})
 _MAX_RESULT = 12_000
 """Characters of an earlier result that a model is shown."""
 
@@ -143,7 +143,11 @@ async def _fault(blank: Blank, joined: _Joined, own: JsonObject, written: _Writt
     if faults:
         return Fault("invalid_arguments", "; ".join(faults))
     invented = await _invented(blank, joined, own, written.sources)
-    return Fault("invented_argument", "; ".join(invented)) if invented else None
+    if invented:
+        return Fault("invented_argument", "; ".join(invented))
+    told = [call.arguments for call in blank.earlier]
+    swapped = swapped_ends({**own, **joined.values}, blank.query, told) if own else []
+    return Fault("swapped_arguments", "; ".join(swapped)) if swapped else None
 
 
 async def _invented(

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Final
 
 from astra_mcp.synthesis.trajectories.checks.results import plain_name, words_of
 
-__all__ = ["chooses", "is_of_paging", "is_whole", "is_written"]
+__all__ = ["End", "chooses", "end_of", "is_measure", "is_of_paging", "is_whole", "is_written"]
 
 _PAGING_NAMES = """
     limit page page_limit page_size page_number page_num page_no page_index per_page page_count offset skip
@@ -29,6 +30,12 @@ _WHOLE_WORDS = """
 """
 _WHOLE: Final = frozenset(_WHOLE_WORDS.split())
 """Arguments whose values are no words: whoever joins two of them makes a third."""
+_MEASURE_WORDS = """
+    quantity qty amount price cost budget age night duration distance radius width height length weight depth
+    temperature percent percentage latitude longitude lat lon lng minute hour
+"""
+_MEASURES: Final = frozenset(_MEASURE_WORDS.split())
+"""Arguments whose numbers measure something: the id of a thing is none."""
 _PLAIN_WORDS = (
     "name address place city street location recipient customer email url uri type language format"
 )
@@ -69,6 +76,32 @@ _QUOTED: Final = re.compile("[\"'`]([^\"'`]{1,40})[\"'`]")
 _EXAMPLE: Final = re.compile(r"\b(?:e\.?g|i\.?e|examples?|such as|as in|like)\b", re.IGNORECASE)
 _CHOICE: Final = re.compile(r"[a-z][a-z_A-Z-]*|[A-Z_-]+")
 _MIN_CHOICES: Final = 2
+
+
+class End(StrEnum):
+    """Of a way, a time or a conversion."""
+
+    ORIGIN = "origin"
+    DESTINATION = "destination"
+
+
+_ENDS: Final = {
+    **dict.fromkeys(("from", "origin", "source", "src", "departure", "start"), End.ORIGIN),
+    **dict.fromkeys(("to", "destination", "dest", "target", "arrival", "end"), End.DESTINATION),
+}
+
+
+def end_of(name: str) -> tuple[End | None, tuple[str, ...]]:
+    """Which end an argument is for, and its other words; no end of one that says neither, or both."""
+    words = words_of(name)
+    ends = {_ENDS[word] for word in words if word in _ENDS}
+    return ends.pop() if len(ends) == 1 else None, tuple(w for w in words if w not in _ENDS)
+
+
+def is_measure(name: str) -> bool:
+    """True of amounts, which no id of a thing tells."""
+    words = words_of(name)
+    return words[-1:] != [] and words[-1] in _MEASURES
 
 
 def is_of_paging(name: str, description: str) -> bool:

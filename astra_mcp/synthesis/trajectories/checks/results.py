@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, cast
 
+import orjson
+
 from astra_mcp.synthesis.trajectories.chains.fields import Evidence, ToolFields, fields_of
 from astra_mcp.synthesis.trajectories.server import DocumentedServer
-from astra_mcp.types import ToolSpec
+from astra_mcp.types import JsonValue, ToolSpec, json_fault
 from astra_mcp.values import nouns
 from astra_mcp.values.guesses import resolve
 from astra_mcp.values.nouns import singular
@@ -19,6 +21,7 @@ __all__ = [
     "listed",
     "object_of",
     "plain_name",
+    "without_ids",
     "words_of",
 ]
 
@@ -116,6 +119,32 @@ def listed(schema: Mapping[str, Any], word: str) -> tuple[object, ...]:
     """The members of a keyword that is a list; empty where it is none."""
     found = schema.get(word)
     return tuple(cast("list[object]", found)) if isinstance(found, list) else ()
+
+
+def without_ids(result: str) -> str:
+    """Leave the ids of things out of a result, as far as it is JSON; prose stays as it is.
+
+    Args:
+        result: What a call gave, and behind the last line break its structured content, where it has any.
+    """
+    return "\n".join(map(_part_without_ids, result.rpartition("\n")[::2]))
+
+
+def _part_without_ids(text: str) -> str:
+    try:
+        value: JsonValue = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    is_plain = json_fault(value) is None
+    return orjson.dumps(_others(value)).decode() if is_plain else text
+
+
+def _others(value: JsonValue) -> JsonValue:
+    """All but the members that are ids."""
+    if isinstance(value, dict):
+        kept = {name: inner for name, inner in value.items() if words_of(name)[-1:] != ["id"]}
+        return {name: _others(inner) for name, inner in kept.items()}
+    return [_others(inner) for inner in value] if isinstance(value, list) else value
 
 
 class _Reading:

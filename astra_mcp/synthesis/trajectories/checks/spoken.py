@@ -1,15 +1,16 @@
 """The ways in which a user or a result may say a value that an argument has in a form of its own."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final
 
 from astra_mcp.answers import tokenize
 from astra_mcp.answers.tokens import CJK
 from astra_mcp.environments.acceptance.grounding import is_code, spellings
 
-__all__ = ["Claim", "claims_of", "is_in_another_script", "multiples"]
+__all__ = ["Claim", "claims_of", "is_in_another_script", "multiples", "stands_alone"]
 
 Claim = Sequence[frozenset[str]]
 """A value is told where, of each group, one member stands in what is known."""
@@ -50,20 +51,38 @@ _ENDS_OF_DAY: Final = frozenset({(0, 0), (23, 59)})
 _NOON: Final = 12
 _SECONDS: Final = range(10**9, 10**10)
 """Numbers that are read as seconds since 1970: from 2001 on."""
+_MAX_BETWEEN: Final = 4
+"""Characters between two of one CJK word, as a user may put them: 买一些米 for 买米."""
+_MAX_SPREAD: Final = 20_000
+"""Characters of a text in which that is looked for; a longer one has them next to one another or not."""
+_MAX_BEFORE: Final = 16
+"""Characters before a name in which a place may begin."""
+_PLACE_NAMES = """
+    北京 上海 天津 重庆 河北 山西 辽宁 吉林 江苏 浙江 安徽 福建 江西 山东 河南 湖北 湖南 广东
+    广西 海南 四川 贵州 云南 西藏 陕西 甘肃 青海 宁夏 新疆 台湾 香港 澳门 黑龙江 内蒙古 广州 深圳
+    南京 杭州 成都 苏州 武汉 西安 厦门 青岛 长沙 昆明 宁波 合肥 大连 福州 无锡 珠海 济南 沈阳
+    长春 太原 南昌 南宁 贵阳 兰州 郑州 东莞 海口 三亚 拉萨 东京 大阪 京都 首尔 曼谷 巴黎 伦敦
+    柏林 罗马 纽约 东北 西北 华北 华东 华南 西南
+"""
+_PLACES: Final = re.compile("|".join(sorted(_PLACE_NAMES.split(), key=len, reverse=True)))
 _LATIN: Final = re.compile(r"[A-Za-z]")
+_CJK_TOKEN: Final = re.compile(f"[{CJK}]")
 _NO_LATIN: Final = re.compile(rf"[{CJK}\u0370-\u0fff]")
 
 
-def claims_of(value: str | float, *, is_written: bool = False) -> Iterator[Claim]:
+def claims_of(
+    value: str | float, known: Sequence[str] = (), *, is_written: bool = False
+) -> Iterator[Claim]:
     """The ways in which a value may be told; one that holds is enough.
 
     Args:
         value: Of an argument.
+        known: The texts that may tell it.
         is_written: The argument is for a text of the assistant's own, such as a message or a program.
     """
     yield [frozenset(spellings(value))]
     if isinstance(value, str):
-        yield from _claims_of_text(value.strip(), is_written=is_written)
+        yield from _claims_of_text(value.strip(), known, is_written=is_written)
     else:
         yield from _timestamp_claims(value)
 
@@ -91,7 +110,7 @@ def is_in_another_script(text: str, source: str) -> bool:
     )
 
 
-def _claims_of_text(text: str, *, is_written: bool) -> Iterator[Claim]:
+def _claims_of_text(text: str, known: Sequence[str], *, is_written: bool) -> Iterator[Claim]:
     yield from _day_claims(text)
     bare = re.sub(r"^https?://(?:www\.)?|/$", "", text)
     if bare != text:
@@ -103,7 +122,58 @@ def _claims_of_text(text: str, *, is_written: bool) -> Iterator[Claim]:
     told = [token for token in tokens if token not in _LINKING]
     if is_written and num_words >= _WRITTEN:
         told = [token for token in tokens if re.search(r"[\d@_/]", token)]
-    yield [frozenset(_forms(token)) for token in told]
+    around = [[*pairwise(told[max(0, place - 1) : place + 2])] for place in range(len(told))]
+    together = [[pair for pair in pairs if _is_of_one_word(pair, text)] for pairs in around]
+    yield [
+        frozenset(_told_together(pairs, known) or _forms(token))
+        for token, pairs in zip(told, together, strict=True)
+    ]
+
+
+def _is_of_one_word(pair: tuple[str, str], text: str) -> bool:
+    """True of two CJK characters that stand next to one another in a text.
+
+    The matcher has a token of each character, and one alone is of many words: 北京东站 does not tell 东京.
+    """
+    return all(map(_CJK_TOKEN.fullmatch, pair)) and "".join(pair) in text
+
+
+def _told_together(pairs: Iterable[tuple[str, str]], known: Sequence[str]) -> list[str]:
+    """How texts may say a character together with one beside it."""
+    return [text for pair in pairs for text in ("".join(pair), *_spread(pair, known))]
+
+
+def _spread(pair: tuple[str, str], known: Sequence[str]) -> Iterator[str]:
+    """Where two characters stand in their order, with few between them."""
+    first, second = pair
+    spread = re.compile(f"{first}[{CJK}]{{1,{_MAX_BETWEEN}}}?{second}")
+    for text in known:
+        is_short = len(text) <= _MAX_SPREAD
+        if is_short and first in text and second in text and (found := spread.search(text)):
+            yield found[0]
+
+
+def stands_alone(name: str, texts: Sequence[str]) -> bool:
+    """Tell whether a text has a CJK name otherwise than out of the end of a place and what follows it.
+
+    What is read from 北京东站 is 北京 and 东站, not 京东. Names of few places are known, so that most of what
+    a reader would divide is left to others.
+    """
+    if len(name) < 2 or not all(map(_CJK_TOKEN.fullmatch, name)):
+        return True
+    is_divided = False
+    for text in texts:
+        for found in re.finditer(name, text):
+            if not _divides_place(text, *found.span()):
+                return True
+            is_divided = True
+    return not is_divided
+
+
+def _divides_place(text: str, start: int, end: int) -> bool:
+    before = max(0, start - _MAX_BEFORE)
+    places = (found.span() for found in _PLACES.finditer(text[before:end]))
+    return any(before + begins < start < before + ends < end for begins, ends in places)
 
 
 def _forms(token: str) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """Does anything tell the values that a call is given? What nothing tells is made up.
 
-A value is told by the query, by an earlier result, or by the schema (defaults, members). It may be written
-otherwise: days and times, numbers in words, multiples by a unit, words in another form and order. What an
-argument is for (``checks/purposes.py``) says whether the assistant may write of its own, or how many rows to
-give; numbers, codes and addresses in its texts are told all the same.
+A value is told by the query, by an earlier result, or by the schema (defaults, members); an amount is not
+told by the id of a thing. It may be written otherwise: days and times, numbers in words, multiples by a unit,
+words in another form and order. What an argument is for (``checks/purposes.py``) says whether the assistant
+may write of its own, or how many rows to give; numbers, codes and addresses in its texts are told all the
+same.
 """
 
 import re
@@ -14,22 +15,31 @@ from typing import Any, Final, cast
 from astra_mcp.answers import match_in_slices, tokenize
 from astra_mcp.environments.acceptance.grounding import spellings
 from astra_mcp.synthesis.trajectories.checks.purposes import (
+    End,
     chooses,
+    end_of,
+    is_measure,
     is_of_paging,
     is_whole,
     is_written,
 )
-from astra_mcp.synthesis.trajectories.checks.results import listed, object_of, words_of
+from astra_mcp.synthesis.trajectories.checks.results import (
+    listed,
+    object_of,
+    without_ids,
+    words_of,
+)
 from astra_mcp.synthesis.trajectories.checks.spoken import (
     Claim,
     claims_of,
     is_in_another_script,
     multiples,
+    stands_alone,
 )
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 from astra_mcp.values.guesses import resolve
 
-__all__ = ["invented_values"]
+__all__ = ["invented_values", "swapped_ends"]
 
 _MAX_VALUES: Final = 200
 """Of one call; each is looked for in all that is known."""
@@ -41,6 +51,15 @@ _MIN_SOURCE: Final = 2
 _INTEGER: Final = re.compile(r"[1-9]\d{0,8}")
 _NUMBER: Final = re.compile(r"\+?[\d\s().\-/]*\d")
 _MAX_PARTS: Final = 2000
+_MAX_APART: Final = 4
+"""Tokens between the name of one end and the word that leads to the other: ``from Rome by train to Bari``."""
+_FROM_WORDS = ("from", "从", "自", "由")
+_TO_WORDS = ("to", "into", "until", "到", "至", "往", "去", "飞", "抵")
+_BACK: Final = re.compile(
+    r"\b(?:back|return\w*|round|reverse\w*|vice|both|home|again)\b|返|双程|双向|反过来|回",
+    re.IGNORECASE,
+)
+"""What says that a way is also gone the other way."""
 _PARTS: Final = frozenset({"year", "month", "day"})
 
 
@@ -63,6 +82,12 @@ class _Value:
             return True
         is_small = isinstance(self.value, int) and 0 <= self.value <= _SMALL
         return is_small and is_of_paging(self.name, self.description)
+
+    @property
+    def is_measured(self) -> bool:
+        """True for a number of an argument that measures something."""
+        is_number = re.fullmatch(r"-?\d+(?:\.\d+)?", str(self.value)) is not None
+        return is_number and is_measure(self.name)
 
     def is_part_of(self, days: Iterable[str]) -> bool:
         """True for the year, the month or the day of a day, as ``2026-05-03``."""
@@ -100,13 +125,77 @@ async def invented_values(
         for value in values
         if str(value.value) not in named[value.argument] and not value.is_part_of(days)
     }
-    found, unread = await _found(claims.values(), [query, *results])
+    known = [query, *results]
+    found, unread = await _found(claims.values(), known)
+    measures = {value: ways for value, ways in claims.items() if value.is_measured}
+    amounts, _ = await _found(measures.values(), [query, *map(without_ids, results)])
     return [
         f"{value.argument!r} has the value {canonical_json(value.value).decode()[:_MAX_SHOWN]}, which"
         f" neither the query nor an earlier result tells{unread}"
         for value, ways in claims.items()
-        if not any(all(group & found for group in claim) for claim in ways)
+        if not _holds(ways, amounts if value in measures else found)
+        or not stands_alone(str(value.value), known)
     ]
+
+
+def swapped_ends(
+    arguments: JsonObject, query: str, earlier: Sequence[JsonObject] = ()
+) -> list[str]:
+    """Say that a call has the two ends the wrong way round, where a query names both in their order.
+
+    Args:
+        arguments: Of the call.
+        query: What the user asks, such as ``from Rome to Bari``.
+        earlier: Arguments of the earlier calls: who has gone there may go back.
+    """
+    if _BACK.search(query):
+        return []
+    tokens = tokenize(query)
+    been = [{text for text in each.values() if isinstance(text, str)} for each in earlier]
+    return [
+        f"{origin!r} is {start[:_MAX_SHOWN]!r} and {destination!r} is {end[:_MAX_SHOWN]!r}, and the query"
+        " says it the other way round"
+        for origin, destination in _pairs_of_ends(arguments)
+        if isinstance(start := arguments[origin], str)
+        and isinstance(end := arguments[destination], str)
+        and not any({start, end} <= texts for texts in been)
+        and _leads(tokens, end, start)
+        and not _leads(tokens, start, end)
+    ]
+
+
+def _pairs_of_ends(names: Iterable[str]) -> list[tuple[str, str]]:
+    """The arguments of two ends that are of one thing by their other words, or the only ones."""
+    found = [(name, *end_of(name)) for name in names]
+    origins = [(name, rest) for name, end, rest in found if end is End.ORIGIN]
+    destinations = [(name, rest) for name, end, rest in found if end is End.DESTINATION]
+    pairs = [(a, b) for a, rest in origins for b, other in destinations if rest == other]
+    is_clear = len(origins) == len(destinations) == 1
+    return [(origins[0][0], destinations[0][0])] if is_clear else pairs
+
+
+def _leads(tokens: Sequence[str], start: str, end: str) -> bool:
+    """Tell whether a text says ``from START to END``, with few words between them."""
+    first = _ends_behind(tokens, _FROM_WORDS, start)
+    last = _ends_behind(tokens, _TO_WORDS, end)
+    apart = range(_MAX_APART + 1)
+    return any(to - after in apart for _, after in first for to, _ in last)
+
+
+def _ends_behind(tokens: Sequence[str], words: Sequence[str], value: str) -> list[tuple[int, int]]:
+    """Where one of the words stands, and where the value right behind it ends."""
+    ways = {tokenize(text) for text in spellings(value)} - {()}
+    return [
+        (place, place + 1 + len(way))
+        for place, word in enumerate(tokens)
+        if word in words
+        for way in ways
+        if tuple(tokens[place + 1 : place + 1 + len(way)]) == way
+    ]
+
+
+def _holds(ways: Sequence[Claim], found: set[str]) -> bool:
+    return any(all(group & found for group in claim) for claim in ways)
 
 
 async def _found(claims: Iterable[Sequence[Claim]], texts: Sequence[str]) -> tuple[set[str], str]:
@@ -154,7 +243,7 @@ def _claims(
         yield [frozenset({*spellings(text), *spellings(number), *grouped})]
     else:
         own = is_written(value.name, value.description, str(text), tool)
-        yield from claims_of(text, is_written=own)
+        yield from claims_of(text, [query, *results], is_written=own)
         yield [frozenset(multiples(text, query))]
     # Whether a name is that of another script is not checked: only that its source is told, and no number.
     if isinstance(text, str) and not any(c.isdigit() for c in text):

@@ -39,7 +39,7 @@ class DistinctTasks:
     @property
     def version(self) -> str:
         """Of the rules, and of this run."""
-        return stage_version(rules="2", opened=self.order.opened)
+        return stage_version(rules="3", opened=self.order.opened)
 
     async def run(self, item: Item[TaskDraft]) -> Made[TaskDraft] | Rejected:
         """Compare one, once all before it are decided.

@@ -1,18 +1,23 @@
-"""Numbers in the tokens of questions and answers, whether in digits or in words."""
+"""Numbers in the tokens of texts, whether in digits or in words."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
 from astra_mcp.answers import contains_answer, tokenize
 from astra_mcp.environments.acceptance.grounding import spellings
 
-__all__ = ["is_numeral", "says", "spelled"]
+__all__ = ["is_numeral", "numbers_in", "says", "spelled"]
 
 _DIGITS = 18
 """A longer number has no other spellings."""
 _LARGE = "hundred thousand million billion trillion dozen point and 百 千 万 亿 点 两 半"
+_JOINING = frozenset({"point", "and", "点"})
+"""Words in numbers that are mostly others."""
 _ENDINGS = frozenset({"st", "nd", "rd", "th"})
 _IN_WORDS = 100
+_MOST_WORDS = 3
+"""Of a number below that: 二十一."""
 _LONGEST = 12
 """Tokens of an answer whose numbers are looked for in other spellings: an amount has no more."""
 
@@ -34,6 +39,30 @@ def _numerals() -> frozenset[str]:
 def is_numeral(token: str) -> bool:
     """Tell whether a token is a word, or a Chinese character, of which numbers are made."""
     return token in _numerals()
+
+
+@cache
+def _in_words() -> dict[tuple[str, ...], str]:
+    """Small numbers by their tokens in words."""
+    ways = {way: str(n) for n in range(_IN_WORDS) for way in spelled(str(n))}
+    return {**ways, ("两",): "2"}
+
+
+def numbers_in(tokens: Sequence[str]) -> Counter[str]:
+    """Count the numbers among tokens, those in words as those in digits, and codes that have digits."""
+    found: Counter[str] = Counter()
+    start = 0
+    while start < len(tokens):
+        ends = range(min(start + _MOST_WORDS, len(tokens)), start, -1)
+        end = next((e for e in ends if tuple(tokens[start:e]) in _in_words()), start + 1)
+        said = tokens[start]
+        number = _in_words().get(tuple(tokens[start:end]))
+        if number is not None or any(c.isdigit() for c in said):
+            found[number or said] += 1
+        elif is_numeral(said) and said not in _JOINING:
+            found[said] += 1
+        start = end
+    return found
 
 
 def says(text: str, answer: str) -> bool:
