@@ -77,7 +77,9 @@ async def test_without_a_name_all_of_the_settings_is_served_wherever_the_client_
 ) -> None:
     work = tmp_path / "work"
     shutil.copytree(notebook_folder, work / "mine" / "notebook")
-    (work / "servers.json").write_text(json.dumps({"mcpServers": {"pages": raw_entry(), "dead": DEAD}}))
+    (work / "servers.json").write_text(
+        json.dumps({"mcpServers": {"pages": raw_entry(), "dead": DEAD}})
+    )
     (work / "astra.toml").write_text(
         'environments = ["mine"]\n[serve]\nmcp_config = "servers.json"\n', encoding="utf-8"
     )
