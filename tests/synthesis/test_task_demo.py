@@ -199,8 +199,8 @@ def test_a_run_elsewhere_writes_the_same_tasks_and_rows(tmp_path: Path, told: Ru
     home, folder = tmp_path / "home", tmp_path / "made"
     home.mkdir()
     folder.mkdir()
-    settings = Settings.model_construct(home=home)
-    anyio.run(play_demo, settings, SCRIPT, folder, TaskStatistics(), lambda _: None)
+    settings, heard = Settings.model_construct(home=home), Heard(folder)
+    anyio.run(play_demo, settings, SCRIPT, folder, heard.statistics, heard.hear)
     for name in ("tasks", "sft", "card"):
         there = Path(told.told["files"][name])
         assert there.read_bytes() == (folder / FILES[name]).read_bytes()
