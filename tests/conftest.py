@@ -1,5 +1,6 @@
 """What every area shares: the loop, the processes, Hypothesis's profiles, and that the gate skips nothing."""
 
+import gc
 import logging
 import os
 import ssl
@@ -25,6 +26,21 @@ settings.register_profile(
 )
 settings.load_profile("fast")
 
+NEW_OBJECTS = 50_000
+"""So many more are made before garbage is looked for."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while modules are imported, and later not in what they are: it takes long."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(NEW_OBJECTS)
+        gc.enable()
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
@@ -39,6 +55,7 @@ async def completions() -> AsyncGenerator[CompletionsServer]:
         yield server
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Use three workers for two processors, since many tests wait for processes, up to what those bear."""
     return min(len(os.sched_getaffinity(0)) * 3 // 2, 8)

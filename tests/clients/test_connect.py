@@ -3,7 +3,6 @@
 import json
 import shutil
 import stat
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,12 @@ from typer.testing import Result
 from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Syntax, stdio_entry
 from astra_mcp.cli.connect.client_files import merge_entry, read_config, write_config
 
+from deployed_workshop import raw_entry
 from tiers import AT_THE_GATE
 
 DEADLINE_SECONDS = 60
+DEAD = {"command": "/bin/false"}
+"""An entry of a server that ends at once; it breaks no other."""
 HTTP_CLIENTS = [name for name, form in FORMATS.items() if form.takes_http]
 JSON_CLIENTS = [name for name in HTTP_CLIENTS if FORMATS[name].syntax is Syntax.JSON]
 ONE_OF_EACH_FORM = [ClientName.VSCODE, ClientName.CODEX, ClientName.GOOSE]
@@ -70,32 +72,22 @@ async def test_a_written_entry_starts_a_real_server_without_a_path(
     assert (await tools_of(entry))[:2] == ["remember", "draw"]
 
 
-async def test_without_a_name_the_whole_gateway_is_started(connect: Connect) -> None:
-    config = written(connect("claude-desktop", "--json"))["config"]
-    assert await tools_of(config["mcpServers"]["astra-mcp"])
-
-
-async def test_environments_of_the_settings_are_served_wherever_the_client_starts_the_entry(
+async def test_without_a_name_all_of_the_settings_is_served_wherever_the_client_starts_the_entry(
     connect: Connect, notebook_folder: Path, tmp_path: Path
 ) -> None:
-    shutil.copytree(notebook_folder, tmp_path / "work" / "mine" / "notebook")
-    (tmp_path / "work" / "astra.toml").write_text('environments = ["mine"]\n', encoding="utf-8")
-    config = written(connect("claude-desktop", "--json"))["config"]
-    assert "notebook__draw" in await tools_of(config["mcpServers"]["astra-mcp"])
-
-
-async def test_servers_of_the_settings_are_served_wherever_the_client_starts_the_entry(
-    connect: Connect, tmp_path: Path, notebook_folder: Path
-) -> None:
-    run = ["-P", "-m", "astra_mcp", "run", str(notebook_folder)]
-    entry = {"command": sys.executable, "args": run}
     work = tmp_path / "work"
-    (work / "servers.json").write_text(json.dumps({"mcpServers": {"pages": entry}}))
-    (work / "astra.toml").write_text('[serve]\nmcp_config = "servers.json"\n', encoding="utf-8")
-    config = written(connect("cursor", "--json"))["config"]
+    shutil.copytree(notebook_folder, work / "mine" / "notebook")
+    (work / "servers.json").write_text(
+        json.dumps({"mcpServers": {"pages": raw_entry(), "dead": DEAD}})
+    )
+    (work / "astra.toml").write_text(
+        'environments = ["mine"]\n[serve]\nmcp_config = "servers.json"\n', encoding="utf-8"
+    )
+    config = written(connect("claude-desktop", "--json"))["config"]
     (work / "astra.toml").unlink()
     tools = await tools_of(config["mcpServers"]["astra-mcp"])
-    assert "pages__remember" in tools
+    assert {"drone-show-winds__get_wind_window", "notebook__draw", "pages__count"} <= {*tools}
+    assert not [name for name in tools if name.startswith("dead__")]
 
 
 @pytest.mark.parametrize("client", WITH_FILE)

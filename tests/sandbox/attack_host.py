@@ -31,7 +31,7 @@ from astra_mcp.sandbox.runtime import Runtime
 
 from attempts import ATTEMPTS, CALL_NUMBERS, Attempt
 
-LIMITS = SandboxLimits(soft_seconds=0.4, hard_seconds=3.0, load_seconds=20, result_bytes=1 << 20)
+LIMITS = SandboxLimits(soft_seconds=0.4, hard_seconds=1.5, load_seconds=20, result_bytes=1 << 20)
 CLOCK = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 SECRET = "SECRET-1f2e"
 PROBE = (

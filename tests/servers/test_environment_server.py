@@ -354,7 +354,7 @@ CALLS: st.SearchStrategy[Call] = st.one_of(
     cut=st.integers(0, 6),
     seed=st.integers(0, 2**63 - 1),
 )
-@settings(max_examples=15)  # each starts and kills processes
+@settings(max_examples=max(6, settings().max_examples // 20))  # each starts and kills processes
 def test_kills_and_restarts_never_change_what_the_other_calls_return(
     notebook: Bundle, talk: list[Call], kills: list[int], cut: int, seed: int
 ) -> None:

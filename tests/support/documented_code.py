@@ -13,6 +13,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,8 +49,9 @@ def trajectory_schema_text() -> str:
     return json.dumps(trajectory_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+@cache
 def read_product() -> SourceGraph:
-    """The product of this checkout."""
+    """The product of this checkout, read once."""
     return read_sources(ROOT)
 
 

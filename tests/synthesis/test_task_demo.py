@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,12 @@ import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
-from astra_mcp.cli.synth.demo_play import FILES, play_demo
+from astra_mcp.cli.synth import task_demo
+from astra_mcp.cli.synth.demo_play import FILES, Played, play_demo
 from astra_mcp.compose.settings import Settings
 from astra_mcp.pipeline import ItemStatus, Progress, Settled
 from astra_mcp.synthesis.trajectories.demo.places import filled, filled_text
-from astra_mcp.synthesis.trajectories.demo.script import load_task_script
+from astra_mcp.synthesis.trajectories.demo.script import TaskScript, load_task_script
 from astra_mcp.synthesis.trajectories.demo.words import Expected, Said, ServerWords
 from astra_mcp.synthesis.trajectories.run_statistics import TaskStatistics
 from astra_mcp.trajectory import StopReason, read_trajectories
@@ -74,19 +75,6 @@ class Heard:
 
 
 @pytest.fixture(scope="module")
-def heard(tmp_path_factory: pytest.TempPathFactory) -> Heard:
-    """The demo as its command plays it, with every step told."""
-    place = tmp_path_factory.mktemp("played")
-    home, folder = place / "home", place / "made"
-    home.mkdir()
-    folder.mkdir()
-    heard = Heard(folder)
-    settings = Settings.model_construct(home=home)
-    anyio.run(play_demo, settings, SCRIPT, folder, heard.statistics, heard.hear)
-    return heard
-
-
-@pytest.fixture(scope="module")
 def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     """Commands in a home of the module, whose settings no other command would take."""
     home = tmp_path_factory.mktemp("demo") / "home"
@@ -96,9 +84,38 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
 
 
 @pytest.fixture(scope="module")
-def told(cli: Cli) -> Run:
-    """The command, run once."""
-    return cli.run(*DEMO, "--out", "made/demo", "--json")
+def played(cli: Cli) -> tuple[Run, Heard]:
+    """The command, run once, and every step that it was told."""
+    heard = Heard(cli.folder / "made" / "demo")
+
+    async def play_aloud(
+        settings: Settings,
+        script: TaskScript,
+        folder: Path,
+        statistics: TaskStatistics,
+        hear: Callable[[Progress], None],
+    ) -> Played:
+        def hear_both(event: Progress) -> None:
+            hear(event)
+            heard.hear(event)
+
+        return await play_demo(settings, script, folder, statistics, hear_both)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(task_demo, "play_demo", play_aloud)
+        return cli.run(*DEMO, "--out", "made/demo", "--json"), heard
+
+
+@pytest.fixture(scope="module")
+def told(played: tuple[Run, Heard]) -> Run:
+    """How the command ended."""
+    return played[0]
+
+
+@pytest.fixture(scope="module")
+def heard(played: tuple[Run, Heard]) -> Heard:
+    """Every step that the command was told, and its files."""
+    return played[1]
 
 
 def test_each_planted_mistake_is_caught_by_its_stage_with_its_reason(heard: Heard) -> None:
@@ -175,11 +192,18 @@ def test_what_is_below_a_floor_is_left_out_and_nothing_else(heard: Heard, told: 
     assert set(floors) == {"min-calls", "min-FA", "min-total"}
 
 
-def test_a_run_elsewhere_writes_the_same_tasks_and_rows(heard: Heard, told: Run) -> None:
+@pytest.mark.volume
+@pytest.mark.smoke
+def test_a_run_elsewhere_writes_the_same_tasks_and_rows(tmp_path: Path, told: Run) -> None:
     assert told.returncode == 0, told.stderr
+    home, folder = tmp_path / "home", tmp_path / "made"
+    home.mkdir()
+    folder.mkdir()
+    settings, heard = Settings.model_construct(home=home), Heard(folder)
+    anyio.run(play_demo, settings, SCRIPT, folder, heard.statistics, heard.hear)
     for name in ("tasks", "sft", "card"):
         there = Path(told.told["files"][name])
-        assert there.read_bytes() == (heard.folder / FILES[name]).read_bytes()
+        assert there.read_bytes() == (folder / FILES[name]).read_bytes()
 
 
 def test_the_command_says_that_all_words_were_written_by_hand_and_where_everything_is(

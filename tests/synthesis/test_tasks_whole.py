@@ -30,6 +30,7 @@ from training.rollout.chain_runner import GatewayChainRunner
 
 from scripted_tasks import TaskModel
 from task_fates import Fates, Outcomes, is_accounted_for, kept_tasks, read_outcomes
+from tiers import AT_THE_GATE
 from written_servers import WRITTEN_SERVERS
 
 RECIPE = Recipe(executes=True, num_server_tasks=2, concurrency=8)
@@ -175,12 +176,13 @@ async def test_each_flaw_is_refused_for_its_reason_and_every_kept_chain_was_exec
     assert [row.outputs for row in again.stages] == [row.outputs for row in table.stages]
 
 
-async def test_a_run_that_is_cut_off_at_ten_points_ends_as_one_that_was_not(
-    tmp_path: Path, whole: Whole
+@pytest.mark.parametrize("num_points", [3, pytest.param(10, marks=AT_THE_GATE)])
+async def test_a_run_that_is_cut_off_again_and_again_ends_as_one_that_was_not(
+    tmp_path: Path, whole: Whole, num_points: int
 ) -> None:
     async with opened_bench(tmp_path, SERVER) as bench:
-        for point in range(1, 11):
-            await bench.run_until(whole.num_events * point // 11)
+        for point in range(1, num_points + 1):
+            await bench.run_until(whole.num_events * point // (num_points + 1))
         table = await bench.run()
 
     assert bench.tasks == whole.tasks

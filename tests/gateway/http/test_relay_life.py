@@ -27,6 +27,7 @@ from servers.deployed.config import read_entries
 from by_hand import open_session
 from deployed_workshop import raw_entry, write_config
 from relayed_servers import LEGACY, MODERN, DeployedCatalog, Desk, open_relay_gateway, text_of, ways
+from tiers import AT_THE_GATE
 
 PATH = "/servers/desk/mcp"
 SYSTEM = pytest.mark.system
@@ -89,7 +90,9 @@ async def test_a_client_on_standard_input_and_output_reaches_everything_of_a_ser
 
 
 @pytest.mark.parametrize(
-    "mode", ["auto", *(pytest.param(m, marks=SYSTEM) for m in (LEGACY, MODERN))]
+    "mode",
+    [pytest.param("auto", marks=AT_THE_GATE)]
+    + [pytest.param(m, marks=SYSTEM) for m in (LEGACY, MODERN)],
 )
 async def test_one_entry_that_is_wrong_breaks_no_other_server(tmp_path: Path, mode: Any) -> None:
     servers: dict[str, Any] = {

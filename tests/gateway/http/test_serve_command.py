@@ -18,6 +18,9 @@ from gateway.api.client import EpisodeClient, GatewayClient
 from gateway.api.wire import EpisodeRequest
 from gateway.edge.discovery import find_gateway
 
+from relayed_servers import LEGACY, MODERN
+from tiers import AT_THE_GATE
+
 MANY_EPISODES = 64
 
 
@@ -90,7 +93,7 @@ async def test_the_process_says_where_it_is_and_forgets_it_when_it_is_stopped(
     assert not (home / "gateway.json").exists()
 
 
-async def test_the_request_log_holds_no_key_no_query_and_no_whole_episode_id(
+async def test_the_request_log_of_what_ctrl_c_stops_holds_no_key_no_query_and_no_whole_episode_id(
     start_serve: Any, tmp_path: Path, counter_bundle: Path
 ) -> None:
     running = start_serve(tmp_path / "home", "--verbose", "--environments", str(counter_bundle))
@@ -101,17 +104,13 @@ async def test_the_request_log_holds_no_key_no_query_and_no_whole_episode_id(
         await interactive.call("purse__add", {"amount": 1})
         await control.close_episode(created.id)
         key = running.key
-    assert running.stop() == 0
+    assert running.stop(signal.SIGINT) == 130
     log = running.log.read_text()
     assert f"POST /episodes/{created.id[:6]}…/mcp 200" in log
     assert f"DELETE /v1/episodes/{created.id[:6]}… 200" in log
     assert "POST /mcp 200" in log
     for secret in (created.id, key, "hidden-token"):
         assert secret not in log
-
-
-def test_ctrl_c_stops_it_with_130(start_serve: Any, tmp_path: Path) -> None:
-    assert start_serve(tmp_path / "home").stop(signal.SIGINT) == 130
 
 
 def test_a_port_in_use_is_refused_with_the_remedy(run_serve: Any) -> None:
@@ -204,8 +203,13 @@ def test_a_server_that_is_not_shown_is_refused_over_stdio_too(run_serve: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("server", "tool"),
-    [(None, "purse__add"), pytest.param("purse", "add", marks=pytest.mark.system)],
+    ("era", "server", "tool"),
+    [
+        pytest.param(LEGACY, None, "purse__add", id="2025-all"),
+        pytest.param(MODERN, None, "purse__add", id="2026-all", marks=AT_THE_GATE),
+        pytest.param(LEGACY, "purse", "add", id="2025-one", marks=pytest.mark.system),
+        pytest.param(MODERN, "purse", "add", id="2026-one", marks=pytest.mark.system),
+    ],
 )
 async def test_the_sdk_calls_over_stdio(
     *, era: str, server: str | None, tool: str, counter_bundle: Path, tmp_path: Path

@@ -21,7 +21,7 @@ MAX_MIB = 600.0
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("documents", "min_servers"), [(100, 40), pytest.param(None, 600, marks=pytest.mark.volume)]
+    ("documents", "min_servers"), [(50, 20), pytest.param(None, 600, marks=pytest.mark.volume)]
 )
 @pytest.mark.claim("P30")
 async def test_every_tool_of_every_kept_server_is_called_at_its_own_endpoint(
