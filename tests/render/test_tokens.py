@@ -56,8 +56,7 @@ def test_the_first_token_that_differs_is_named_with_both_texts() -> None:
     assert (mismatch.index, mismatch.sampled_id, mismatch.trained_id) == (2, ord("c"), ord("x"))
     assert (mismatch.sampled_text, mismatch.trained_text, mismatch.before) == ("c", "x", "ab")
     assert str(mismatch) == (
-        "token 2: sampling has 99 ('c'), training 120 ('x'), behind 'ab'; sampling goes on 'd!', "
-        "training 'd!'"
+        "token 2, behind 'ab': sampling has 99 ('c') and then 'd!', training has 120 ('x') and then 'd!'"
     )
 
 
@@ -67,7 +66,7 @@ def test_an_end_that_comes_early_is_a_mismatch(sampled: str, trained: str) -> No
     assert mismatch is not None
     assert mismatch.index == 2
     assert {mismatch.sampled_id, mismatch.trained_id} == {None, ord("c")}
-    assert "its end" in str(mismatch)
+    assert " ends" in str(mismatch)
 
 
 def test_a_mask_that_differs_is_a_mismatch_where_both_have_one() -> None:
