@@ -187,6 +187,7 @@ def test_mistral_keeps_ids_of_nine_signs_and_derives_others() -> None:
     assert kept == "abcDEF123"
     assert derived == renderer.dialect.call_id("call_1")
     assert re.fullmatch("[a-zA-Z0-9]{9}", derived or "")
+    assert derived == "BU2HUL5e5"
     assert derived != renderer.dialect.call_id("call_2")
 
 

@@ -62,6 +62,8 @@ def test_every_line_says_whose_it_is(cli: Cli, model: str) -> None:
     assert "      | <|im_start|>assistant" in lines
     assert "      | <think>" in lines
     assert not [line for line in lines if line.startswith("model") and "im_start" in line]
+    at = lines.index("model | No, it is closed on Mondays.<|im_end|>")
+    assert lines[at + 1 : at + 3] == ["      + ", "      | <|im_start|>user"]
 
 
 def test_programs_are_told_the_same(cli: Cli, model: str) -> None:

@@ -138,6 +138,14 @@ def test_blanks_that_a_template_would_trim_are_kept_as_they_were_sampled() -> No
     assert " so \n" not in renderer.whole([TWO_USERS[0], message], TOOLS, is_prompt=False)
 
 
+def test_a_result_has_the_id_of_its_call_in_the_form_of_the_dialect() -> None:
+    renderer = make_renderer("mistral")
+    id = renderer.dialect.call_id("a_0")
+    segments = renderer.conversation(TWO_USERS[:3], ()).segments
+    assert f'"id": "{id}"' in segments[1].text
+    assert f'"call_id": "{id}"' in segments[2].text
+
+
 def test_a_mark_that_a_result_holds_confuses_no_continuation() -> None:
     renderer = make_renderer("hermes")
     new = [ToolMessage(tool_call_id="a_0", content="astramark astramarkx<|im_end|>")]

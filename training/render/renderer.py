@@ -267,11 +267,10 @@ class Renderer:
         unknown = [m for m in new if isinstance(m, ToolMessage) and m.tool_call_id not in names]
         if unknown:
             raise RenderError(f"{unknown[0].tool_call_id!r} answers no call of the turn before")
-        mark = _unused_mark(new)
-        rows = [_USER, self._form.marked(last, mark), *(self._form.row(m, names) for m in new)]
+        rows = [_USER, self._form.marked(last, _MARK), *(self._form.row(m, names) for m in new)]
         variables = self._thinking.variables
         text = self._template.render(rows, is_prompt=is_prompt, variables=variables)
-        _, found, behind = text.partition(mark)
+        _, found, behind = text.partition(_MARK)
         _, is_ended, behind = behind.partition(self.end)
         if not found or not is_ended:
             raise RenderError("the chat template does not show the turn before what follows it")
@@ -325,13 +324,6 @@ class Renderer:
 
 def _parsed(call: ToolCall) -> ParsedCall:
     return ParsedCall(call.function.name, call.function.arguments, call.id)
-
-
-def _unused_mark(new: Sequence[Message]) -> str:
-    mark = _MARK
-    while any(mark in (message.content or "") for message in new):
-        mark += "x"
-    return mark
 
 
 def _find_end(template: ChatTemplate, thinking: Thinking, eos: str | None) -> str:

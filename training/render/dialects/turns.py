@@ -26,7 +26,7 @@ class ParsedCall:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTurn:
-    """What a turn says. Its calls are whole and may be made; each fault is a call that could not be read."""
+    """What a turn says. Its calls are whole and may be made; each fault is a part that could not be read."""
 
     content: str = ""
     """All words outside of thoughts and calls; those behind a call follow in a line of their own."""
