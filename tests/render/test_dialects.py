@@ -143,6 +143,7 @@ def test_a_tag_within_a_string_belongs_to_the_string() -> None:
         ('{"name": "f", "parameters": {}}; {"name": "g", "parameters": {}}', ["f"], "", 1),
         ('{"name": "f", "parameters": {', [], "", 1),
         ('{"name": "f", "parameters": 3}', [], "", 1),
+        ('{"name": "f", "parameters": {}}}', [], "", 1),
         ('{"name": "f"}', [], "", 1),
         ("<|python_tag|>f.call()", [], "", 1),
         ('{"answer": 3}', [], '{"answer": 3}', 0),
@@ -191,7 +192,9 @@ def test_mistral_keeps_ids_of_nine_signs_and_derives_others() -> None:
     assert derived != renderer.dialect.call_id("call_2")
 
 
-@pytest.mark.parametrize("arguments", ["[1]", "", '{"a": ', "nonsense", '{}, "name": "g"', "{} {}"])
+@pytest.mark.parametrize(
+    "arguments", ["[1]", "", '{"a": ', "nonsense", '{}, "name": "g"', "{} {}", "{}}"]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_arguments_that_are_no_object_are_written_as_they_are_and_read_as_a_fault(
     name: str, arguments: str

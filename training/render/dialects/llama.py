@@ -56,7 +56,7 @@ class Llama:
         is_marked = bare.startswith(_MARK)
         bare = bare.removeprefix(_MARK).lstrip()
         try:
-            value, end = decode_value(bare, 0)
+            value, rest = _decode_first(bare)
         except ValueError as error:
             if is_marked or _CALL_LIKE.match(bare):
                 return ParsedTurn(faults=(call_fault(1, error, _FORM),))
@@ -64,13 +64,26 @@ class Llama:
         if not is_marked and not _is_call_like(value):
             return ParsedTurn(content=text)
         faults: tuple[str, ...] = ()
-        if bare[end:].strip():
+        if rest:
             faults = (f"what follows the call was not read. Write a call as {_FORM}",)
         try:
             call = decode_call(_as_parameters(value), "parameters", _TYPE)
         except ValueError as error:
             return ParsedTurn(faults=(call_fault(1, error, _FORM), *faults))
         return ParsedTurn(calls=(call,), faults=faults)
+
+
+def _decode_first(text: str) -> tuple[object, str]:
+    """Read the value at the beginning, and give what follows it.
+
+    Raises:
+        ValueError: There is none, or more brackets are closed than were opened.
+    """
+    value, end = decode_value(text, 0)
+    rest = text[end:].strip()
+    if rest.startswith(("}", "]")):
+        raise ValueError(f"{rest[0]} at character {end + 1} closes nothing")
+    return value, rest
 
 
 def _is_call_like(value: object) -> bool:
