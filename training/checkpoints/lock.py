@@ -35,7 +35,7 @@ class RunLock:
         try:
             self._take(self._file, path)
         except BaseException:
-            self.release()
+            self.forget()
             raise
         _held.add(self)
 
@@ -61,13 +61,19 @@ class RunLock:
     def release(self) -> None:
         """Let others write; releasing twice is allowed."""
         if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # a fork may not have closed it yet
+            self.forget()
+
+    def forget(self) -> None:
+        """Close the file alone, as a fork does: the lock is still its parent's."""
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
 def _forget_in_fork() -> None:
     for lock in tuple(_held):
-        lock.release()
+        lock.forget()
 
 
 os.register_at_fork(after_in_child=_forget_in_fork)

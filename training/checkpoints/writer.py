@@ -100,7 +100,6 @@ class CheckpointWriter:
         self._weights = Placement(store.weights, disk)
         self._states = Placement(store.states, disk)
         self._retention = Retention(store, disk)
-        self._stands = ""
         self._written = Usage()  # counted by the background thread alone
         self._blocked_seconds = 0.0
         self._floor: int | None = None
@@ -285,7 +284,6 @@ class CheckpointWriter:
         """Write weights and then the state that belongs to them; returns the bytes of both."""
         from training.checkpoints.tensors import save_state, shards  # noqa: PLC0415
 
-        self._stands = "nothing of it is kept"
         parts = [
             *shards(weights, self._shard_bytes),
             *(Part.of_bytes(name, content) for name, content in files.items()),
@@ -294,18 +292,21 @@ class CheckpointWriter:
         manifest = self._weights.place(manifest, parts)
         written = manifest.total_bytes
         if state is not None:
-            self._stands = "its weights are kept, and no state"
             of_state = Manifest(step=step, files={}, weights=manifest.digest)
             part = Part(STATE_FILE, save_state(state))
             written += self._states.place(of_state, [part]).total_bytes
-        self._stands = "but it is written"
         return written
 
     def _failure(self, step: int, error: OSError, needed: int) -> CheckpointError:
         folder = self._store.folder
+        there = "nothing of it is there"
+        if step in self._store.complete_pairs():
+            there = "though a complete pair of it is there"
+        elif step in self._store.whole_weights():
+            there = "weights of it are there, and no state"
         stats = os.statvfs(folder)
         return CheckpointError(
-            f"the save of step {step} failed, {self._stands}: {error.filename or folder}:"
+            f"the save of step {step} failed, {there}: {error.filename or folder}:"
             f" {error.strerror}; it needs {needed} bytes, and {stats.f_bavail * stats.f_frsize} are"
             " free. Earlier checkpoints are whole: make room, save less often, or keep fewer"
         )
