@@ -2,7 +2,6 @@
 
 import logging
 import os
-import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -18,7 +17,6 @@ from saved_runs import (
     FullDisk,
     QuickDisk,
     files_of,
-    in_fork,
     is_saved,
     loaded_model,
     names_in,
@@ -185,28 +183,6 @@ def test_a_refused_last_save_does_not_hide_what_ended_the_training(
     with pytest.raises(ZeroDivisionError):
         training()
     assert "the save of step 1 failed" in caplog.text
-
-
-@pytest.mark.parametrize("limit", [2_000, 20_000])
-def test_a_file_that_the_system_refuses_is_named_whoever_writes_it(
-    tmp_path: Path, limit: int
-) -> None:
-    store = saved(tmp_path, 1)
-    part = "model.safetensors" if limit == 2_000 else "state.pt"
-
-    def write() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        with CheckpointWriter(store) as writer:
-            weights = {"w": weights_of(2)["head.weight"].repeat(1_000)}
-            writer.save(2, weights, {"large": weights["w"].repeat(100)}, FILES)
-            with pytest.raises(CheckpointError, match=rf"{part}: File too large"):
-                writer.wait()
-
-    assert in_fork(write) == 0
-    newest = store.newest()
-    assert newest is not None
-    assert newest.step == 1
-    assert not [name for name in names_in(store) if "/." in name]
 
 
 @pytest.fixture

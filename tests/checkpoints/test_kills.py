@@ -192,7 +192,7 @@ def train_on(folder: Path) -> None:
     """Train a model to its last step, from the newest pair on, and save each step."""
     store = CheckpointStore(folder)
     model: Any = tiny_model(1)
-    optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
+    optimizer: Any = torch.optim.AdamW(model.parameters(), 1e-2)
     newest = store.newest()
     if newest is not None:
         model.load_state_dict(store.load_weights(newest))
@@ -216,7 +216,7 @@ def test_twenty_kills_at_random_moments_of_a_training_end_in_the_weights_of_an_u
 ) -> None:
     moments = random.Random(0)  # noqa: S311
     assert in_fork(lambda: train_on(tmp_path / "whole")) == 0
-    kills, runs = 0, 0
+    kills, runs, folder = 0, 0, tmp_path
     while kills < 20:
         folder = tmp_path / str(runs)
         runs += 1
