@@ -4,7 +4,7 @@ import json
 from math import isfinite
 from typing import Any
 
-__all__ = ["parse_strict"]
+__all__ = ["parse_strict", "parse_strict_prefix"]
 
 
 def parse_strict(text: str) -> object:
@@ -16,6 +16,17 @@ def parse_strict(text: str) -> object:
         RecursionError: It nests too deeply.
     """
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
+
+
+def parse_strict_prefix(text: str, at: int) -> tuple[object, int]:
+    """Parse the JSON value that begins at a place of a text, and say where it ends; refuses the same.
+
+    Raises:
+        json.JSONDecodeError: No value begins there.
+        ValueError: It is refused; the message says why.
+        RecursionError: It nests too deeply.
+    """
+    return _DECODER.raw_decode(text, at)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -31,3 +42,6 @@ def _finite(number: str) -> float:
     if isfinite(value := float(number)):
         return value
     raise ValueError(f"{number} is not JSON, or too large; use null or a number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)

@@ -1,0 +1,119 @@
+"""The JSON of calls: written as templates write it, and read with a reason where it is wrong."""
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from astra_mcp.strict_json import parse_strict_prefix
+from astra_mcp.types import json_fault
+from training.render.dialects.turns import ParsedCall
+
+__all__ = ["call_fault", "decode_call", "decode_value", "normal_arguments", "written_call"]
+
+_MAX_NAME = 80
+"""Characters of a word of the model that a fault repeats."""
+
+
+def normal_arguments(arguments: str) -> str | None:
+    """Give the form in which templates write a JSON object; None where the text is none."""
+    try:
+        value, end = decode_value(arguments, _first(arguments))
+    except ValueError:
+        return None
+    is_whole = not arguments[end:].strip(_SPACE)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and is_whole else None
+
+
+def written_call(call: ParsedCall, member: str) -> str:
+    """Write the members of a call's object: its name and arguments, without braces.
+
+    Arguments that are no JSON object stand as they are: that is what the model wrote.
+
+    Args:
+        call: The call.
+        member: Name of the member with the arguments.
+    """
+    arguments = normal_arguments(call.arguments)
+    name = json.dumps(call.name, ensure_ascii=False)
+    return f'"name": {name}, "{member}": {call.arguments if arguments is None else arguments}'
+
+
+def decode_value(text: str, at: int) -> tuple[object, int]:
+    """Read the JSON value that begins at a place, and say where it ends.
+
+    Raises:
+        ValueError: There is none, or it is none that every program reads alike; the message says why.
+    """
+    try:
+        value, end = parse_strict_prefix(text, at)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos - at + 1}") from None
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+    fault = json_fault(value)
+    if fault is not None:
+        raise ValueError(fault)
+    return value, end
+
+
+def decode_call(value: object, member: str, others: frozenset[str] = frozenset()) -> ParsedCall:
+    """Take a call out of a JSON value.
+
+    Args:
+        value: As it was read.
+        member: Name of the member with the arguments.
+        others: Further members that may be there; ``id`` is kept.
+
+    Raises:
+        ValueError: It is no call; the message says why.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError(f"it is {_kind(value)}, and has to be an object")  # noqa: TRY004
+    row = cast("Mapping[str, object]", value)
+    unknown = [key for key in row if key not in {"name", member, *others}]
+    name, arguments, id = row.get("name"), row.get(member), row.get("id")
+    if not isinstance(name, str) or not name:
+        raise ValueError('"name" has to be there, the name of a tool as a string')
+    if member not in row:
+        raise ValueError(f'"{member}" is missing: write an object, {{}} for none')
+    if not isinstance(arguments, dict):
+        fault = f'"{member}" of {_shown(name)} is {_kind(arguments)}, not an object'
+        raise ValueError(fault)  # noqa: TRY004
+    if unknown:
+        raise ValueError(f"there is no member {_shown(unknown[0])} in a call")
+    text = json.dumps(arguments, ensure_ascii=False)
+    return ParsedCall(name, text, id if isinstance(id, str) and "id" in others else None)
+
+
+def call_fault(number: int, reason: object, form: str) -> str:
+    """Say what is wrong with a call, and how it is written right.
+
+    Args:
+        number: Of the call in its turn, from 1.
+        reason: What is wrong.
+        form: A call as it should be.
+    """
+    return f"call {number} cannot be read: {reason}. Write a call as {form}"
+
+
+_SPACE = " \t\r\n"
+"""What JSON knows as white space."""
+_KINDS: Mapping[object, str] = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+}
+
+
+def _first(text: str) -> int:
+    return len(text) - len(text.lstrip(_SPACE))
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else _KINDS.get(type(value), "an object")
+
+
+def _shown(name: str) -> str:
+    return json.dumps(name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}...")

@@ -1,0 +1,54 @@
+"""Which dialect a chat template writes: found by letting it write a call."""
+
+from collections.abc import Mapping, Sequence
+
+from astra_mcp.errors import ConfigError
+from training.render.dialects.hermes import Hermes
+from training.render.dialects.turns import Dialect, ParsedCall, ParsedTurn, RenderError
+
+__all__ = ["DIALECTS", "Plain", "find_dialect"]
+
+
+class Plain:
+    """No calls at all, for templates that show none."""
+
+    name = "plain"
+
+    def write(self, content: str, calls: Sequence[ParsedCall]) -> str:
+        """Give the words.
+
+        Raises:
+            RenderError: There are calls.
+        """
+        if calls:
+            raise RenderError("the chat template knows no tool calls; use a model that calls tools")
+        return content
+
+    def read(self, text: str) -> ParsedTurn:
+        """Take it all for words."""
+        return ParsedTurn(content=text)
+
+
+DIALECTS: Mapping[str, Dialect] = {d.name: d for d in (Hermes(), Plain())}
+"""By name, in the order in which they are tried."""
+
+
+def find_dialect(written: str, call: ParsedCall) -> Dialect:
+    """Find the dialect in which a template wrote a call.
+
+    Args:
+        written: What the template made of a turn of the call alone.
+        call: That call.
+
+    Raises:
+        ConfigError: It is none that is known.
+    """
+    for dialect in DIALECTS.values():
+        if not isinstance(dialect, Plain) and dialect.write("", [call]) in written:
+            return dialect
+    if call.name not in written:
+        return DIALECTS[Plain.name]
+    raise ConfigError(
+        f"the chat template writes tool calls in none of the dialects {', '.join(DIALECTS)}, "
+        f"but so: {written!r}"
+    )

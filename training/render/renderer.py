@@ -1,0 +1,321 @@
+"""The renderer: what a model is shown, what it writes, and what follows, as one growing text.
+
+A conversation only ever grows, as the context of a model that samples turn after turn does: nothing that
+stood there once is written anew. The template gives prompts and what stands between turns; the turns
+themselves are written by the dialect, so that they are what the model would have sampled, blanks and all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Self
+
+from astra_mcp.errors import ConfigError
+from astra_mcp.trajectory import AssistantMessage, FunctionCall, Message, ToolCall, ToolMessage
+from astra_mcp.types import JsonObject
+from training.render.dialects.calls import normal_arguments
+from training.render.dialects.known import find_dialect
+from training.render.dialects.turns import Dialect, ParsedCall, ParsedTurn, RenderError
+from training.render.rows import called_names, marked_row, message_row, message_rows
+from training.render.template import DATE, ChatTemplate
+from training.render.thinking import Thinking, ThinkingPolicy
+
+__all__ = ["Rendered", "Renderer", "Segment", "ThinkingPolicy"]
+
+_USER: JsonObject = {"role": "user", "content": "astrauser"}
+_MARK = "astramark"
+_PROBE = ParsedCall("astra_probe", '{"text": "é"}')
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a conversation's text with one author."""
+
+    text: str
+    is_model: bool
+    """The model wrote it, or would write it; the end of its turn included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The text of a conversation, piece by piece."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(segment.text for segment in self.segments)
+
+
+class Renderer:
+    """Renders for one template, dialect and thinking policy; :meth:`of` makes it."""
+
+    def __init__(
+        self, template: ChatTemplate, thinking: Thinking, dialect: Dialect, ends: Sequence[str]
+    ) -> None:
+        """Take the parts; ``ends`` are what ends a turn, the one that is written first."""
+        self._template = template
+        self._thinking = thinking
+        self.dialect = dialect
+        self._ends = tuple(ends)
+
+    @classmethod
+    def of(
+        cls,
+        template: str,
+        special_tokens: Mapping[str, str],
+        dialect: Dialect | None = None,
+        *,
+        thinking: ThinkingPolicy = ThinkingPolicy.NATIVE_OFF,
+        today: date = DATE,
+    ) -> Self:
+        """Make a renderer, and find out by rendering how the template works.
+
+        Args:
+            template: A chat template (Jinja).
+            special_tokens: By the names that templates know them by, such as ``bos_token``.
+            dialect: How turns spell calls; by default that in which the template writes one.
+            thinking: What becomes of thoughts.
+            today: What a template is told that asks for the date.
+
+        Raises:
+            ConfigError: The template does not compile, ends no turn, calls tools in no known dialect, or
+                cannot do what the policy says.
+        """
+        compiled = ChatTemplate(template, special_tokens, today=today)
+        try:
+            how = Thinking.of(compiled, thinking)
+            end = _find_end(compiled, how, special_tokens.get("eos_token"))
+            found = dialect or _find_dialect(compiled, how)
+        except RenderError as error:
+            raise ConfigError(f"this is no template of chats: {error}") from None
+        ends = dict.fromkeys([end, *filter(None, [special_tokens.get("eos_token")])])
+        return cls(compiled, how, found, [*ends])
+
+    @property
+    def thinking(self) -> ThinkingPolicy:
+        """The policy of thoughts."""
+        return self._thinking.policy
+
+    @property
+    def end(self) -> str:
+        """What the model ends a turn with."""
+        return self._ends[0]
+
+    @property
+    def sampling_only(self) -> str:
+        """What ends a prompt at sampling and is not kept; empty but for ``off_sampling_only``."""
+        return self._thinking.sampling_only
+
+    def prompt(self, messages: Sequence[Message], tools: Sequence[JsonObject]) -> str:
+        """Give what the model is shown before it samples its next turn.
+
+        Raises:
+            RenderError: A message cannot be rendered.
+        """
+        segments = self._segments(messages, tools, is_prompt=True)
+        return "".join(segment.text for segment in segments) + self.sampling_only
+
+    def conversation(self, messages: Sequence[Message], tools: Sequence[JsonObject]) -> Rendered:
+        """Give the training text: prompt, turn, what follows it, turn, and so on; it only grows.
+
+        Raises:
+            RenderError: A message cannot be rendered.
+        """
+        return Rendered(tuple(self._segments(messages, tools, is_prompt=False)))
+
+    def instances(
+        self, messages: Sequence[Message], tools: Sequence[JsonObject], *, per_turn: bool
+    ) -> list[Rendered]:
+        """Give what is trained of a conversation; the model's part of each is what carries the loss.
+
+        Args:
+            messages: The conversation.
+            tools: What the model may call.
+            per_turn: False for one instance that grows, as the context of a sampler that appends does. True
+                for one for each turn, behind what the template makes of all before: that is what a server
+                shows that renders every request anew, where the template may drop earlier thoughts.
+
+        Raises:
+            RenderError: A message cannot be rendered.
+        """
+        places = [i for i, m in enumerate(messages) if isinstance(m, AssistantMessage)]
+        if not per_turn:
+            return [self.conversation(messages, tools)] if places else []
+        return [
+            Rendered(
+                (
+                    Segment(self.whole(messages[:place], tools, is_prompt=True), is_model=False),
+                    Segment(self._turn_at(messages, place), is_model=True),
+                )
+            )
+            for place in places
+        ]
+
+    def whole(
+        self, messages: Sequence[Message], tools: Sequence[JsonObject], *, is_prompt: bool
+    ) -> str:
+        """Give what the template itself makes of all messages at once, as Transformers does.
+
+        Raises:
+            RenderError: The template does not take them.
+        """
+        rows = message_rows(messages, with_thoughts=self._keeps_thoughts)
+        variables = self._thinking.variables
+        return self._template.render(rows, tools, is_prompt=is_prompt, variables=variables)
+
+    def turn(self, message: AssistantMessage) -> str:
+        """Give what the model writes for a turn, its end included; thoughts are left out where they are off.
+
+        Raises:
+            RenderError: The turn would not be read as what the message says.
+        """
+        content, reasoning = message.content or "", message.reasoning_content or None
+        calls = [_parsed(call) for call in message.tool_calls]
+        text = self.dialect.write(content, calls)
+        if self._keeps_thoughts and self._thinking.thoughts is not None:
+            text = self._thinking.thoughts.write(reasoning) + text
+        else:
+            reasoning = None
+        self._check(text, ParsedTurn(content=content, reasoning=reasoning, calls=tuple(calls)))
+        return text + self.end
+
+    def continuation(self, messages: Sequence[Message], new: Sequence[Message]) -> str:
+        """Give what is appended to a context behind a sampled turn, up to where the next one begins.
+
+        Args:
+            messages: The conversation so far; the last is the sampled turn, whose end is in the context.
+            new: What came then: results of its calls, or what the user says.
+
+        Raises:
+            RenderError: A message cannot be rendered.
+        """
+        return self._between(messages, new, is_prompt=True) + self.sampling_only
+
+    def parse(self, text: str) -> ParsedTurn:
+        """Read a turn, with or without its end; reads anything, and never raises."""
+        for end in self._ends:
+            if text.endswith(end):
+                text = text.removesuffix(end)
+                break
+        thoughts = self._thinking.thoughts
+        if thoughts is None:
+            return self.dialect.read(text)
+        reasoning, rest, faults = thoughts.split(text)
+        turn = self.dialect.read(rest)
+        return replace(turn, reasoning=reasoning, faults=(*faults, *turn.faults))
+
+    @property
+    def _keeps_thoughts(self) -> bool:
+        return self._thinking.policy is ThinkingPolicy.ON
+
+    def _segments(
+        self, messages: Sequence[Message], tools: Sequence[JsonObject], *, is_prompt: bool
+    ) -> list[Segment]:
+        places = [i for i, m in enumerate(messages) if isinstance(m, AssistantMessage)]
+        if not places:
+            return [Segment(self.whole(messages, tools, is_prompt=is_prompt), is_model=False)]
+        first = self.whole(messages[: places[0]], tools, is_prompt=True)
+        segments = [Segment(first, is_model=False)]
+        for place, following in zip(places, [*places[1:], None], strict=True):
+            segments.append(Segment(self._turn_at(messages, place), is_model=True))
+            new = messages[place + 1 : following]
+            if following is not None or new or is_prompt:
+                goes_on = following is not None or is_prompt
+                text = self._between(messages[: place + 1], new, is_prompt=goes_on)
+                segments.append(Segment(text, is_model=False))
+        return segments
+
+    def _turn_at(self, messages: Sequence[Message], place: int) -> str:
+        message = messages[place]
+        if not isinstance(message, AssistantMessage):
+            raise RenderError(f"messages.{place}: it is of {message.role}, not of the assistant")
+        try:
+            return self.turn(message)
+        except RenderError as error:
+            raise RenderError(f"messages.{place}: {error}") from None
+
+    def _between(
+        self, messages: Sequence[Message], new: Sequence[Message], *, is_prompt: bool
+    ) -> str:
+        """Render a short conversation that ends alike, and take what stands behind its turn."""
+        last = messages[-1] if messages else None
+        if not isinstance(last, AssistantMessage):
+            raise RenderError("a continuation follows a turn of the assistant; the last is none")
+        if any(isinstance(message, AssistantMessage) for message in new):
+            raise RenderError("a continuation holds no turn of the assistant")
+        names = called_names([last])
+        unknown = [m for m in new if isinstance(m, ToolMessage) and m.tool_call_id not in names]
+        if unknown:
+            raise RenderError(f"{unknown[0].tool_call_id!r} answers no call of the turn before")
+        mark = _unused_mark(new)
+        rows = [_USER, marked_row(last, mark), *(message_row(m, names) for m in new)]
+        variables = self._thinking.variables
+        text = self._template.render(rows, is_prompt=is_prompt, variables=variables)
+        _, found, behind = text.partition(mark)
+        _, is_ended, behind = behind.partition(self.end)
+        if not found or not is_ended:
+            raise RenderError("the chat template does not show the turn before what follows it")
+        return behind
+
+    def _check(self, text: str, meant: ParsedTurn) -> None:
+        """Make sure that a turn is read as what is meant."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise RenderError("the turn holds half a character (a lone surrogate)") from None
+        read = self.parse(text)
+        normal = [normal_arguments(call.arguments) for call in meant.calls]
+        whole = [
+            (call.name, text)
+            for call, text in zip(meant.calls, normal, strict=True)
+            if text is not None
+        ]
+        got = [(call.name, call.arguments) for call in read.calls]
+        is_broken = None in normal
+        if self.end in text or any(text.endswith(end) for end in self._ends):
+            raise RenderError(f"the turn holds {self.end} itself, with which it would end there")
+        for what, is_same in {
+            "words": read.content == meant.content,
+            "thought": read.reasoning == meant.reasoning,
+            "calls": got == whole or (is_broken and all(call in whole for call in got)),
+            "calls ": bool(read.faults) == is_broken,
+        }.items():
+            if not is_same:
+                raise RenderError(
+                    f"the {what.strip()} of the turn would be read as something else in the dialect "
+                    f"{self.dialect.name}: does it hold one of its tags?"
+                )
+
+
+def _parsed(call: ToolCall) -> ParsedCall:
+    return ParsedCall(call.function.name, call.function.arguments, call.id)
+
+
+def _unused_mark(new: Sequence[Message]) -> str:
+    mark = _MARK
+    while any(mark in (message.content or "") for message in new):
+        mark += "x"
+    return mark
+
+
+def _find_end(template: ChatTemplate, thinking: Thinking, eos: str | None) -> str:
+    """Find what a template writes behind the words of a turn, without the white space after it."""
+    turn: JsonObject = {"role": "assistant", "content": _MARK}
+    text = template.render([_USER, turn], is_prompt=False, variables=thinking.variables)
+    _, found, tail = text.partition(_MARK)
+    end = eos if eos and tail.startswith(eos) else tail.rstrip()
+    if not found or not end:
+        raise ConfigError("the chat template writes no end behind a turn of the assistant")
+    return end
+
+
+def _find_dialect(template: ChatTemplate, thinking: Thinking) -> Dialect:
+    call = ToolCall(
+        id="astra0000",
+        function=FunctionCall(name=_PROBE.name, arguments=_PROBE.arguments),
+    )
+    row = message_row(AssistantMessage(tool_calls=(call,)), {})
+    text = template.render([_USER, row], is_prompt=False, variables=thinking.variables)
+    return find_dialect(text, _PROBE)
