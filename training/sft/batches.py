@@ -1,4 +1,4 @@
-"""Tensors of a batch: micro-batches of examples of like length, padded on the right, one share for each device."""
+"""Tensors of a batch: micro-batches of examples of like length, padded on the right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,4 +76,4 @@ def _padded(examples: Sequence[Example], multiple: int) -> MicroBatch:
         ids[row, :size] = each.ids
         labels[row, : size - 1] = np.where(each.mask[1:], each.ids[1:], IGNORED)
     positions = torch.arange(width).expand(len(examples), width).contiguous()
-    return MicroBatch(torch.from_numpy(ids), torch.from_numpy(labels), positions)
+    return MicroBatch(torch.tensor(ids), torch.tensor(labels), positions)

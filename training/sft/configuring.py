@@ -31,8 +31,8 @@ def read_settings(
         overrides: What the command line says, by sections.
 
     Raises:
-        ConfigError: The file cannot be read, a key is unknown, a value is wrong, or values do not go together;
-            names the place.
+        ConfigError: The file cannot be read, a key is unknown, a value is wrong, or values do not go
+            together; names the place.
     """
     written = _read_toml(file) if file else {}
     named = written.pop(_PRESET, None)

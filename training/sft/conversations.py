@@ -90,9 +90,13 @@ def _read_row(row: Mapping[str, object], place: str) -> tuple[Conversation, Traj
         known = ", ".join(map(repr, row)) or "none"
         raise ConfigError(f"{place} is no chat: it needs a column 'messages', and has {known}")
     messages = _validated(
-        _MESSAGES, [_bare(each) for each in cast("list[object]", row["messages"])], f"{place}: messages"
+        _MESSAGES,
+        [_bare(each) for each in cast("list[object]", row["messages"])],
+        f"{place}: messages",
     )
-    tools = _validated(_TOOLS, _parsed(row.get("tools"), f"{place}: tools") or [], f"{place}: tools")
+    tools = _validated(
+        _TOOLS, _parsed(row.get("tools"), f"{place}: tools") or [], f"{place}: tools"
+    )
     conversation = Conversation(messages, tools, place)
     facts = _parsed(row.get("metadata"), f"{place}: metadata")
     if not isinstance(facts, dict) or _VERSION not in facts:

@@ -1,9 +1,10 @@
 """The devices of a run, by Accelerate: one, or several that share weights (FSDP2) and sequences."""
 
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -20,6 +21,7 @@ from training.sft.settings import Precision, SftSettings
 
 __all__ = ["Devices", "parallelism"]
 
+_TENSORBOARD = "tensorboard"
 _COMMAND = "torchrun --nproc-per-node {processes} -m astra_mcp train sft ..."
 
 
@@ -67,7 +69,7 @@ class Devices:
             raise ConfigError(
                 f"parallel.processes is {wanted}, and this run was started as {started}: {how}"
             )
-        loggers = ["tensorboard"] if settings.log.tensorboard else []
+        loggers = [_TENSORBOARD] if settings.log.tensorboard else []
         loggers += ["wandb"] if settings.log.wandb_project else []
         self.accelerator = Accelerator(
             mixed_precision=self._precision(),
@@ -109,9 +111,7 @@ class Devices:
         """Spread a model and its optimizer over the devices."""
         return cast("Any", self.accelerator).prepare(model, optimizer)
 
-    def add_gradients(
-        self, model: Model, micros: Sequence[MicroBatch], num_trained: int
-    ) -> Tensor:
+    def add_gradients(self, model: Model, micros: Sequence[MicroBatch], num_trained: int) -> Tensor:
         """Compute the gradients of a batch, and give the sum of this device's losses.
 
         The loss is the mean over all tokens of the batch, however it is cut: gradients are averaged over
@@ -127,10 +127,14 @@ class Devices:
         for number, micro in enumerate(micros):
             is_last = number == len(micros) - 1
             with nullcontext() if is_last else self.accelerator.no_sync(model):
-                with self._summed_loss(model, micro) as loss:
-                    self.accelerator.backward(loss * scale)
-                    total += loss.detach()
+                total += self._add(model, micro, scale)
         return total
+
+    def _add(self, model: Model, micro: MicroBatch, scale: float) -> Tensor:
+        """Add the gradients of a micro-batch, while its sequences are shared."""
+        with self._summed_loss(model, micro) as loss:
+            self.accelerator.backward(loss * scale)
+            return loss.detach()
 
     @torch.no_grad()
     def losses(self, model: Model, micros: Sequence[MicroBatch]) -> Tensor:
@@ -142,7 +146,7 @@ class Devices:
         return total
 
     @contextmanager
-    def _summed_loss(self, model: Model, micro: MicroBatch) -> Iterator[Tensor]:
+    def _summed_loss(self, model: Model, micro: MicroBatch) -> Generator[Tensor]:
         """Give the sum of a micro-batch's losses; sequences are shared while the context is open.
 
         Logits are computed where there is a loss alone: those of all places would take more memory than the
@@ -159,7 +163,11 @@ class Devices:
         )
         with shared:
             has_loss = (here.labels != IGNORED).any(dim=0)
-            kept = has_loss.nonzero().squeeze(1) if has_loss.any() else torch.zeros_like(here.ids[0, :1])
+            kept = (
+                has_loss.nonzero().squeeze(1)
+                if has_loss.any()
+                else torch.zeros_like(here.ids[0, :1])
+            )
             output = cast("Any", model)(
                 input_ids=here.ids,
                 position_ids=here.positions,
@@ -172,6 +180,31 @@ class Devices:
                 ignore_index=IGNORED,
                 reduction="sum",
             )
+
+    @contextmanager
+    def trackers(self, first_step: int) -> Generator[None]:
+        """Tell TensorBoard and Weights & Biases while the context is open.
+
+        Args:
+            first_step: The next one; what was told of it and of later ones before is made anew.
+        """
+        name, project = self._settings.out.resolve().name, self._settings.log.wandb_project
+        folder = str(self._settings.out)
+        self.accelerator.init_trackers(
+            project or _TENSORBOARD,
+            init_kwargs={
+                "tensorboard": {"purge_step": first_step},
+                "wandb": {"name": name, "id": name, "resume": "allow", "dir": folder},
+            },
+        )
+        try:
+            yield
+        finally:
+            self.accelerator.end_training()
+
+    def tell(self, step: int, values: Mapping[str, float]) -> None:
+        """Tell them the figures of a step."""
+        self.accelerator.log(dict(values), step=step)
 
     def summed(self, *values: Tensor | float) -> list[float]:
         """Add values up over all processes."""

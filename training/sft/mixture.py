@@ -33,8 +33,8 @@ class Mixture:
         """Give the numbers of the examples as they are seen over all epochs.
 
         Each set is an endless row of passes through it, every pass in an order of its own; an epoch takes the
-        next ``weight * size`` of them, and then shuffles what it took of all sets. So with a weight of 0.5, two
-        epochs see each example once.
+        next ``weight * size`` of them, and then shuffles what it took of all sets. So with a weight of 0.5,
+        two epochs see each example once.
 
         Args:
             epochs: May be no whole number: the last one is then as much shorter.

@@ -4,7 +4,7 @@ PyTorch and Transformers are partly untyped; the functions here have types.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -71,7 +71,7 @@ def load_model(name: str, *, gradient_checkpointing: bool) -> Model:
 
 
 @contextmanager
-def _told_of(name: str) -> Iterator[None]:
+def _told_of(name: str) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError) as error:

@@ -98,7 +98,12 @@ def check_versions() -> Mapping[str, str]:
 
 
 def prepare(
-    settings: SftSettings, renderer: Renderer, tokenizer: Tokenizer, *, model: str
+    settings: SftSettings,
+    renderer: Renderer,
+    tokenizer: Tokenizer,
+    *,
+    model: str,
+    versions: Mapping[str, str],
 ) -> Prepared:
     """Read and encode all sets, and lay down every step.
 
@@ -107,6 +112,7 @@ def prepare(
         renderer: Of the model.
         tokenizer: Of the model.
         model: Where the model is.
+        versions: Of the libraries, for the record.
 
     Raises:
         ConfigError: A library, a file or a set cannot be used; names it.
@@ -132,7 +138,7 @@ def prepare(
     return Prepared(
         settings=settings,
         model=model,
-        versions=check_versions(),
+        versions=versions,
         sets=sets,
         validation=validation,
         examples=examples,
@@ -164,7 +170,7 @@ def check_fit(prepared: Prepared, config: Any) -> None:
     bound = getattr(config, "max_position_embeddings", None)
     if bound is not None and longest > bound:
         raise ConfigError(
-            f"examples.max_tokens: an example has {longest} tokens, and {prepared.model} reads {bound} at most"
+            f"examples.max_tokens: an example has {longest} tokens, and {prepared.model} reads {bound}"
         )
     largest = max(int(each.ids.max()) for each in prepared.examples)
     if largest >= config.vocab_size:

@@ -27,7 +27,7 @@ class Preset:
     model_type: str = "qwen3"
 
 
-def _shape(  # noqa: PLR0913 - as many numbers as a model has
+def _shape(
     hidden: int, layers: int, heads: int, kv_heads: int, ffn: int, *, is_tied: bool
 ) -> Mapping[str, int | bool]:
     return {

@@ -70,7 +70,9 @@ class RunFolder:
         try:
             found = json.loads(file.read_bytes())
         except ValueError as error:
-            raise ConfigError(f"{file} is no JSON: {error}; name another folder with --out") from None
+            raise ConfigError(
+                f"{file} is no JSON: {error}; name another folder with --out"
+            ) from None
         if not isinstance(found, dict) or not {"settings", "data"} <= found.keys():
             raise ConfigError(f"{file} is not of a run of SFT; name another folder with --out")
         return cast("Mapping[str, Any]", found)
@@ -79,7 +81,7 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         if any(each.name != START for each in self.path.iterdir()):
             raise ConfigError(
-                f"{self.path} holds something that is no run of SFT: name another folder with --out"
+                f"{self.path} holds what is no run of SFT: name another folder with --out"
             )
 
     def _compare(self, known: Mapping[str, Any], begun: Mapping[str, Any]) -> None:
@@ -152,12 +154,13 @@ def _parsed(file: Path, lines: Sequence[bytes]) -> Iterator[Mapping[str, float]]
             found = parse_strict(line.decode())
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{file}: line {number} is no JSON: {error}") from None
-        if not isinstance(found, dict) or not isinstance(found.get(_STEP), int):
+        figures = cast("dict[str, Any]", found if isinstance(found, dict) else {})
+        if not isinstance(figures.get(_STEP), int):
             raise ConfigError(f"{file}: line {number} has no step: is it of a run of SFT?")
-        wrong = [name for name, value in found.items() if not isinstance(value, int | float)]
+        wrong = [name for name, value in figures.items() if not isinstance(value, int | float)]
         if wrong:
             raise ConfigError(f"{file}: line {number}: {wrong[0]} is no number")
-        yield cast("Mapping[str, float]", found)
+        yield figures
 
 
 def _line(values: Mapping[str, float]) -> bytes:

@@ -33,7 +33,7 @@ class Schedule:
         """Give the learning rate of a step.
 
         Args:
-            step: From 0. The first of the warm-up has a share of the peak already, so no step is without effect.
+            step: From 0. The first of the warm-up has a share of the peak already: no step is without effect.
         """
         if step < self.num_warmup:
             return self.peak * (step + 1) / self.num_warmup

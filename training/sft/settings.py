@@ -1,4 +1,4 @@
-"""What a run of supervised fine-tuning can be told, as one value; ``docs/training.md`` shows it as a table."""
+"""What a run of supervised fine-tuning can be told, as one value (``docs/training.md``)."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -35,7 +35,7 @@ class Per(StrEnum):
     TRAJECTORY = "trajectory"
     """A whole trajectory, with loss on each turn of the model."""
     TURN = "turn"
-    """One turn of the model, with all that it was shown before it. Source: the study of collapses, sec. 3.1."""
+    """One turn of the model, behind all that it was shown. Source: the study of collapses, sec. 3.1."""
 
 
 class TooLong(StrEnum):
@@ -163,7 +163,7 @@ class LogSettings(FrozenModel):
 
     tensorboard: bool = True
     wandb_project: str | None = Field(default=None, min_length=1)
-    """Its key comes from ``WANDB_API_KEY`` or ``wandb login``; ``WANDB_MODE=offline`` keeps it on this disk."""
+    """Its key comes from ``WANDB_API_KEY`` or ``wandb login``; with ``WANDB_MODE=offline`` it stays here."""
 
 
 class SftSettings(FrozenModel):

@@ -1,12 +1,12 @@
 """The loop: batches, gradients, the schedule, checkpoints, validation and figures, until the last step.
 
-Each step follows from its number: batch, learning rate and random numbers are functions of it and the settings.
-So a run that goes on from a checkpoint makes the very weights of one that never stopped.
+Each step follows from its number: batch, learning rate and random numbers are functions of it and of the
+settings. So a run that goes on from a checkpoint makes the very weights of one that never stopped.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -97,8 +97,8 @@ def train(
         should_stop: Asked after each step.
 
     Raises:
-        ConfigError: The folder holds another run, the model cannot be loaded, or the processes are not as many
-            as the settings say.
+        ConfigError: The folder holds another run, the model cannot be loaded, or the processes are not as
+            many as the settings say.
         CheckpointError: A checkpoint cannot be written.
         TrainingError: The loss is no number any more, or the memory does not suffice.
     """
@@ -112,7 +112,9 @@ def train(
     store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
     with _told_of_memory(), _writer(devices, store) as writer:
         run = _Run(prepared, devices, store, writer, folder)
-        with run.trackers():
+        if folder is not None:
+            folder.log_from(run.began_at)
+        with devices.trackers(run.began_at + 1):
             return run.play(hear, validate, should_stop)
 
 
@@ -123,7 +125,7 @@ def _writer(
 
 
 @contextmanager
-def _told_of_memory() -> Iterator[None]:
+def _told_of_memory() -> Generator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
@@ -151,7 +153,7 @@ class _Run:
         self._writer = writer
         self._folder = folder
         checkpoint = store.newest()
-        self._began_at = checkpoint.step if checkpoint else 0
+        self.began_at = checkpoint.step if checkpoint else 0
         self._saved: Path | None = checkpoint.weights if checkpoint else None
         source = str(checkpoint.weights) if checkpoint else self._prepared.model
         several = self._settings.parallel.processes > 1
@@ -159,31 +161,14 @@ class _Run:
             source,
             gradient_checkpointing=self._settings.training.gradient_checkpointing and not several,
         )
-        self._files = side_files(loaded, self._prepared.model) if devices.is_first else {}
+        self._files: Mapping[str, bytes] = {}
+        if devices.is_first:
+            self._files = side_files(loaded, prepared.model)
         optimizer = make_optimizer(loaded, self._settings.training)
         self._model, self._optimizer = devices.place(loaded, optimizer)
         if checkpoint:
             state = store.load_state(checkpoint)
             restore_optimizer(self._model, self._optimizer, state["optimizer"])
-
-    @contextmanager
-    def trackers(self) -> Iterator[None]:
-        """Tell TensorBoard and Weights & Biases while the context is open."""
-        if self._folder is not None:
-            self._folder.log_from(self._began_at)
-        log = self._settings.log
-        name = self._settings.out.resolve().name
-        self._devices.accelerator.init_trackers(
-            log.wandb_project or "tensorboard",
-            init_kwargs={
-                "tensorboard": {"purge_step": self._began_at + 1},
-                "wandb": {"name": name, "id": name, "resume": "allow", "dir": str(self._settings.out)},
-            },
-        )
-        try:
-            yield
-        finally:
-            self._devices.accelerator.end_training()
 
     def play(
         self,
@@ -193,7 +178,7 @@ class _Run:
     ) -> Outcome:
         """Make the steps that are left."""
         total = len(self._prepared.batches)
-        step, is_stopped = self._began_at, False
+        step, is_stopped = self.began_at, False
         while step < total and not is_stopped:
             values, is_stopped = self._step(step, should_stop)
             step += 1
@@ -209,11 +194,9 @@ class _Run:
             self._writer.wait()
         is_done = step == total
         ending = Ending.DONE if is_done else Ending.STOPPED
-        return Outcome(ending, step, self._began_at, self._saved)
+        return Outcome(ending, step, self.began_at, self._saved)
 
-    def _step(
-        self, number: int, should_stop: Callable[[], bool]
-    ) -> tuple[dict[str, float], bool]:
+    def _step(self, number: int, should_stop: Callable[[], bool]) -> tuple[dict[str, float], bool]:
         began = time.perf_counter()
         settings, batch = self._settings.training, self._prepared.batch(number)
         rate = self._prepared.schedule.rate(number)
@@ -227,8 +210,8 @@ class _Run:
         summed, asked = self._devices.summed(lost, float(should_stop()))
         if not (math.isfinite(norm) and math.isfinite(summed)):
             raise TrainingError(
-                f"the loss or its gradient is no number any more in step {number + 1}; the checkpoints before it"
-                " are as they were: take a smaller training.learning_rate in another folder"
+                f"the loss or its gradient is no number any more in step {number + 1}; the checkpoints"
+                " before it are as they were: take a smaller training.learning_rate in another folder"
             )
         self._optimizer.step()
         self._optimizer.zero_grad()
@@ -264,7 +247,9 @@ class _Run:
             lost = trained = 0.0
             for at in range(0, len(held_out.examples.examples), size):
                 batch = held_out.examples.examples[at : at + size]
-                (summed,) = self._devices.summed(self._devices.losses(self._model, self._micros(batch)))
+                (summed,) = self._devices.summed(
+                    self._devices.losses(self._model, self._micros(batch))
+                )
                 lost += summed
                 trained += num_trained(batch)
             values["validation_loss"] = lost / trained
@@ -276,7 +261,7 @@ class _Run:
     def _tell(self, step: int, values: Mapping[str, float]) -> None:
         if self._folder is not None:
             self._folder.log(step, values)
-        self._devices.accelerator.log(dict(values), step=step)
+        self._devices.tell(step, values)
 
     def _save(self, step: int) -> None:
         weights = weights_of(self._model)

@@ -9,6 +9,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, report_errors
 from training.sft.configuring import read_assignments, read_settings
+from training.sft.preparing import check_versions
 from training.sft.presets import PRESETS
 
 __all__ = ["app"]
@@ -18,7 +19,7 @@ _PRESETS = ", ".join(PRESETS)
 
 
 @app.command()
-def sft(  # noqa: PLR0913 - one parameter for each option
+def sft(
     *,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="TOML with the settings: docs/training.md.")
@@ -60,9 +61,10 @@ def sft(  # noqa: PLR0913 - one parameter for each option
         if dry_run:
             overrides.setdefault("out", "run")
         settings = read_settings(user_path(config) if config else None, preset, overrides)
+        versions = check_versions()
         from astra_mcp.cli.train.sft import run_sft  # noqa: PLC0415 - it loads PyTorch
 
-        run_sft(settings, preset, dry_run=dry_run, as_json=as_json)
+        run_sft(settings, preset, versions, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()

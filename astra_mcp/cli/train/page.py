@@ -18,6 +18,7 @@ from training.sft.run_folder import METRICS, read_metrics
 __all__ = ["report_of"]
 
 _MOST_POINTS = 400
+_NONE = "-"
 _SECTIONS: Mapping[str, Sequence[str]] = {
     "Loss": ("loss", "validation_loss"),
     "Optimisation": ("learning_rate", "gradient_norm"),
@@ -82,8 +83,8 @@ def _row(name: str, lines: _Lines) -> Sequence[str]:
         f"{lines[-1].get('epoch', 0):.2f}",
         f"{sum(line.get('trained_tokens', 0) for line in lines):,}",
         f"{sum(line.get('seconds', 0) for line in lines):,.0f}",
-        f"{lines[-1]['loss']:.4f}" if "loss" in lines[-1] else "–",
-        f"{validated[-1]:.4f}" if validated else "–",
+        f"{lines[-1]['loss']:.4f}" if "loss" in lines[-1] else _NONE,
+        f"{validated[-1]:.4f}" if validated else _NONE,
     )
 
 

@@ -73,20 +73,30 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
         if plan.prepared.validation is not None:
             yield "validation", _set(plan.prepared.validation)
         examples = len(plan.prepared.examples)
-        yield "steps", (
-            f"{len(plan.prepared.batches):,} of {training.batch_size} examples;"
-            f" {training.epochs:g} epochs of {examples:,} examples, one for each {settings.examples.per}"
+        yield (
+            "steps",
+            (
+                f"{len(plan.prepared.batches):,} of {training.batch_size} examples;"
+                f" {training.epochs:g} epochs of {examples:,} examples, one for each {settings.examples.per}"
+            ),
         )
-    yield "learning rate", (
-        f"{training.learning_rate:g}, {training.schedule}, warm-up {training.warmup_ratio:.0%}"
+    yield (
+        "learning rate",
+        (f"{training.learning_rate:g}, {training.schedule}, warm-up {training.warmup_ratio:.0%}"),
     )
-    yield "devices", (
-        f"{parallel.processes}, each sequence on {parallel.context}; {plan.devices or 'no'} GPU here"
+    yield (
+        "devices",
+        (
+            f"{parallel.processes}, each sequence on {parallel.context}; {plan.devices or 'no'} GPU here"
+        ),
     )
     yield "memory", _memory(plan.memory, plan.tokens)
-    yield "checkpoints", (
-        f"every {settings.checkpoints.every} steps into {settings.out},"
-        f" states of the newest {settings.checkpoints.keep_states}"
+    yield (
+        "checkpoints",
+        (
+            f"every {settings.checkpoints.every} steps into {settings.out},"
+            f" states of the newest {settings.checkpoints.keep_states}"
+        ),
     )
     if settings.validation.environments:
         yield "environments", ", ".join(settings.validation.environments)
@@ -135,7 +145,7 @@ def show_progress(num_steps: int) -> Generator[Callable[[Progress], None]]:
         def hear(progress: Progress) -> None:
             nonlocal told
             figures = ", ".join(
-                f"{name.replace("_", " ").replace("/", " ")} {progress.values[name]:.4g}"
+                f"{name.replace('_', ' ').replace('/', ' ')} {progress.values[name]:.4g}"
                 for name in _FIGURES
                 if name in progress.values
             )

@@ -23,11 +23,11 @@ from training.render import Renderer, ThinkingPolicy, Tokenizer, load_tokenizer
 from training.sft.devices import parallelism
 from training.sft.estimate import config_of, count_parameters, devices_here, estimate_memory
 from training.sft.model import model_config
-from training.sft.preparing import Prepared, check_fit, check_versions, prepare
+from training.sft.preparing import Prepared, check_fit, prepare
 from training.sft.presets import find_preset
 from training.sft.run_folder import START
 from training.sft.settings import SftSettings
-from training.sft.training import Ending, Outcome, Validator, train
+from training.sft.training import Ending, Outcome, train
 from training.tiny.start import save_start
 
 __all__ = ["run_sft"]
@@ -36,13 +36,19 @@ _TINY = "tiny"
 
 
 def run_sft(
-    settings: SftSettings, preset: str | None, *, dry_run: bool, as_json: bool
+    settings: SftSettings,
+    preset: str | None,
+    versions: Mapping[str, str],
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Check everything, say what will be used, and train.
 
     Args:
         settings: Of the run.
         preset: By whose name it was asked for.
+        versions: Of the libraries.
         dry_run: Stop before anything is written or trained.
         as_json: Print one JSON object in the place of tables.
 
@@ -53,7 +59,7 @@ def run_sft(
     parallelism(settings)
     _check_environments(settings)
     _check_wandb(settings)
-    plan, text = _look(settings, preset, is_dry=dry_run)
+    plan, text = _look(settings, preset, versions, is_dry=dry_run)
     shown = print_plan(plan, as_json=as_json) if is_first else {}
     if dry_run:
         if as_json:
@@ -84,9 +90,8 @@ def _check_wandb(settings: SftSettings) -> None:
 
 
 def _look(
-    settings: SftSettings, preset: str | None, *, is_dry: bool
+    settings: SftSettings, preset: str | None, versions: Mapping[str, str], *, is_dry: bool
 ) -> tuple[Plan, tuple[Renderer, Tokenizer] | None]:
-    versions = check_versions()
     sizes = find_preset(preset) if preset else None
     text: tuple[Renderer, Tokenizer] | None = None
     prepared: Prepared | None = None
@@ -103,7 +108,7 @@ def _look(
             tokenizer, renderer = load_tokenizer(model, thinking=thinking)
             text = renderer, tokenizer
             if settings.data or not is_dry:
-                prepared = prepare(settings, renderer, tokenizer, model=model)
+                prepared = prepare(settings, renderer, tokenizer, model=model, versions=versions)
                 check_fit(prepared, config)
     parameters = count_parameters(config)
     tokens = trained = settings.examples.max_tokens
@@ -154,8 +159,7 @@ async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -
     ):
 
         def validate(model: Any, step: int) -> Mapping[str, float]:
-            assert validator is not None
-            return anyio.from_thread.run(validator, model, step)
+            return anyio.from_thread.run(validator, model, step) if validator is not None else {}
 
         with show_progress(len(prepared.batches)) as hear:
             return await anyio.to_thread.run_sync(

@@ -4,8 +4,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import anyio.to_thread
-
 from astra_mcp.cli.rollout.episode_sources import ask_sources, find_sources
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.serving.process.gateway_access import open_gateway_access
