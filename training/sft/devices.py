@@ -73,7 +73,7 @@ class Devices:
         loggers += ["wandb"] if settings.log.wandb_project else []
         self.accelerator = Accelerator(
             mixed_precision=self._precision(),
-            log_with=cast("Any", loggers),
+            log_with=cast("Any", loggers or None),
             project_dir=settings.out,
             **parallelism(settings),
         )
