@@ -7,10 +7,10 @@ BIN := .venv/bin
 ARGS ?=
 # Tests start hundreds of processes: each of them would compile the product again where bytecode is not kept.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -P -m pytest -n auto --dist worksteal
-QUICK := not (system or foreign or volume)
+QUICK := not (system or foreign or volume or train)
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-all test-gate lint conformance bench faults fuzz soak wheel clean
+.PHONY: help serve test test-sft test-all test-gate lint conformance bench faults fuzz soak wheel clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -21,13 +21,16 @@ serve: .venv/serve.stamp  ## Serve the bundled environments; prints the URL and 
 test: .venv/dev.stamp  ## Run the quick tests, on all cores
 	@$(PYTEST) -m "$(QUICK)" $(ARGS)
 
-test-all: .venv/dev.stamp  ## Run every test: foreign programs, kills and large volumes too (long)
+test-sft: .venv/train.stamp  ## Run the tests of training: a small model learns on the CPU
+	@OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "train and not volume" $(ARGS)
+
+test-all: .venv/train.stamp  ## Run every test: foreign programs, kills and large volumes too (long)
 	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
 
 test-gate: .venv/dev.stamp
 	@$(PYTEST) -m "smoke or $(QUICK)" $(ARGS)
 
-lint: .venv/dev.stamp  ## Check style, types and import contracts
+lint: .venv/train.stamp  ## Check style, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
@@ -67,4 +70,9 @@ clean:  ## Remove what the targets made
 .venv/dev.stamp: .venv/serve.stamp
 	@echo "Installing the development tools into .venv ..."
 	@$(BIN)/python -P -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.venv/train.stamp: .venv/dev.stamp
+	@echo "Installing what training needs into .venv: PyTorch with its libraries, some gigabytes ..."
+	@$(BIN)/python -P -m pip install --quiet --disable-pip-version-check --editable '.[train,dev-train]'
 	@touch $@

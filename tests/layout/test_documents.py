@@ -10,6 +10,9 @@ import pytest
 from documented_code import ROOT, error_tree, pages, read_product, with_blocks
 from source_graph import Source, SourceGraph
 
+_TRAINING = tuple(
+    f"training.{name}" for name in ("tiny", "sft", "rl", "render", "checkpoints", "evaluation")
+)
 _HOMES: Mapping[str, Sequence[str]] = {
     "anyio": ("astra_mcp", "registry", "servers", "gateway", "training"),
     "pydantic": ("astra_mcp", "registry", "servers", "gateway", "training"),
@@ -18,8 +21,8 @@ _HOMES: Mapping[str, Sequence[str]] = {
     "qwen_agent": ("training.rollout.agents.qwen_agent",),
     "httpx": ("astra_mcp.cli", "registry.importers"),
     "sqlmodel": ("registry",),
-    "torch": ("training.tiny", "training.sft", "training.rl", "training.render"),
-    "transformers": ("training.tiny", "training.sft", "training.rl", "training.render"),
+    "torch": _TRAINING,
+    "transformers": _TRAINING,
     "verl": ("training.rl",),
     "vllm": ("training.rl",),
 }

@@ -3,16 +3,19 @@
 What is trained has to be, token for token, what sampling saw and wrote; so everybody renders here. Knows
 trajectories and values, and neither torch nor the gateway; only ``loading`` reads a tokenizer, when it is
 asked to. Whatever trains or evaluates imports it, and the command line. To read in this order: ``template``,
-``rows``, ``dialects``, ``thinking``, ``renderer``, ``loading``, ``tokens``.
+``rows``, ``dialects``, ``thinking``, ``renderer``, ``differences``, ``loading``,
+``tokens``.
 """
 
 from training.render.dialects.turns import Dialect, ParsedCall, ParsedTurn, RenderError
+from training.render.differences import Difference, sampling_difference, served_difference
 from training.render.renderer import Rendered, Renderer, Segment
 from training.render.thinking import ThinkingPolicy
 from training.render.tokens import Mismatch, Tokenizer, Tokens, compare, encode, load_tokenizer
 
 __all__ = [
     "Dialect",
+    "Difference",
     "Mismatch",
     "ParsedCall",
     "ParsedTurn",
@@ -26,4 +29,6 @@ __all__ = [
     "compare",
     "encode",
     "load_tokenizer",
+    "sampling_difference",
+    "served_difference",
 ]

@@ -5,6 +5,7 @@ stood there once is written anew. The template gives prompts and what stands bet
 themselves are written by the dialect, so that they are what the model would have sampled, blanks and all.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -16,7 +17,7 @@ from astra_mcp.types import JsonObject
 from training.render.dialects.calls import normal_arguments
 from training.render.dialects.known import find_dialect
 from training.render.dialects.turns import Dialect, ParsedCall, ParsedTurn, RenderError
-from training.render.rows import called_names, marked_row, message_row, message_rows
+from training.render.rows import RowForm, called_names
 from training.render.template import DATE, ChatTemplate
 from training.render.thinking import Thinking, ThinkingPolicy
 
@@ -24,7 +25,8 @@ __all__ = ["Rendered", "Renderer", "Segment", "ThinkingPolicy"]
 
 _USER: JsonObject = {"role": "user", "content": "astrauser"}
 _MARK = "astramark"
-_PROBE = ParsedCall("astra_probe", '{"text": "é"}')
+_FIRST_WORD = re.compile(r"\s*\S+")
+_PROBE = ParsedCall("astra_probe", '{"text": "é"}', "astra0000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Renderer:
         self._thinking = thinking
         self.dialect = dialect
         self._ends = tuple(ends)
+        self._form = RowForm(dialect.call_id, with_thoughts=self._keeps_thoughts)
 
     @classmethod
     def of(
@@ -161,7 +164,7 @@ class Renderer:
         Raises:
             RenderError: The template does not take them.
         """
-        rows = message_rows(messages, with_thoughts=self._keeps_thoughts)
+        rows = self._form.rows(messages)
         variables = self._thinking.variables
         return self._template.render(rows, tools, is_prompt=is_prompt, variables=variables)
 
@@ -173,7 +176,7 @@ class Renderer:
         """
         content, reasoning = message.content or "", message.reasoning_content or None
         calls = [_parsed(call) for call in message.tool_calls]
-        text = self.dialect.write(content, calls)
+        text = self._escape_ends(self.dialect.write(content, calls), message)
         if self._keeps_thoughts and self._thinking.thoughts is not None:
             text = self._thinking.thoughts.write(reasoning) + text
         else:
@@ -195,16 +198,31 @@ class Renderer:
 
     def parse(self, text: str) -> ParsedTurn:
         """Read a turn, with or without its end; reads anything, and never raises."""
-        for end in self._ends:
-            if text.endswith(end):
-                text = text.removesuffix(end)
-                break
+        text, faults = self._before_end(text)
         thoughts = self._thinking.thoughts
         if thoughts is None:
-            return self.dialect.read(text)
-        reasoning, rest, faults = thoughts.split(text)
+            turn = self.dialect.read(text)
+            return replace(turn, faults=(*faults, *turn.faults))
+        is_begun = self._keeps_thoughts and not thoughts.opening
+        reasoning, rest, of_thought = thoughts.split(text, is_begun=is_begun)
         turn = self.dialect.read(rest)
-        return replace(turn, reasoning=reasoning, faults=(*faults, *turn.faults))
+        stray = [tag for tag in thoughts.tags() if tag in turn.content]
+        content = turn.content
+        for tag in stray:
+            content = content.replace(tag, " ")
+        of_tags = tuple(f"{tag} stands within the words of the turn" for tag in stray)
+        faults = (*faults, *of_thought, *of_tags, *turn.faults)
+        return ParsedTurn(content, reasoning, turn.calls, faults)
+
+    def _before_end(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """Take off the first end of a turn, and what nobody should have sampled behind it."""
+        places = [(text.find(end), end) for end in self._ends if end in text]
+        if not places:
+            return text, ()
+        place, end = min(places)
+        behind = text[place + len(end) :]
+        fault = f"the turn goes on behind its end, {end}; that was not read"
+        return text[:place], (fault,) if behind else ()
 
     @property
     def _keeps_thoughts(self) -> bool:
@@ -250,7 +268,7 @@ class Renderer:
         if unknown:
             raise RenderError(f"{unknown[0].tool_call_id!r} answers no call of the turn before")
         mark = _unused_mark(new)
-        rows = [_USER, marked_row(last, mark), *(message_row(m, names) for m in new)]
+        rows = [_USER, self._form.marked(last, mark), *(self._form.row(m, names) for m in new)]
         variables = self._thinking.variables
         text = self._template.render(rows, is_prompt=is_prompt, variables=variables)
         _, found, behind = text.partition(mark)
@@ -258,6 +276,23 @@ class Renderer:
         if not found or not is_ended:
             raise RenderError("the chat template does not show the turn before what follows it")
         return behind
+
+    def _escape_ends(self, text: str, message: AssistantMessage) -> str:
+        """Spell the end of a turn by its code where it stands within the JSON of a call.
+
+        Raises:
+            RenderError: It stands elsewhere.
+        """
+        broken = [
+            call.function.arguments
+            for call in message.tool_calls
+            if normal_arguments(call.function.arguments) is None
+        ]
+        for end in self._ends:
+            if any(end in part for part in (message.content or "", *broken)):
+                raise RenderError(f"the turn holds {end} itself, with which it would end there")
+            text = text.replace(end, f"\\u{ord(end[0]):04x}{end[1:]}")
+        return text
 
     def _check(self, text: str, meant: ParsedTurn) -> None:
         """Make sure that a turn is read as what is meant."""
@@ -274,18 +309,17 @@ class Renderer:
         ]
         got = [(call.name, call.arguments) for call in read.calls]
         is_broken = None in normal
-        if self.end in text or any(text.endswith(end) for end in self._ends):
-            raise RenderError(f"the turn holds {self.end} itself, with which it would end there")
-        for what, is_same in {
+        same_calls = all(call in whole for call in got) if is_broken else got == whole
+        are_same = {
             "words": read.content == meant.content,
             "thought": read.reasoning == meant.reasoning,
-            "calls": got == whole or (is_broken and all(call in whole for call in got)),
-            "calls ": bool(read.faults) == is_broken,
-        }.items():
+            "calls": same_calls and bool(read.faults) == is_broken,
+        }
+        for what, is_same in are_same.items():
             if not is_same:
                 raise RenderError(
-                    f"the {what.strip()} of the turn would be read as something else in the dialect "
-                    f"{self.dialect.name}: does it hold one of its tags?"
+                    f"the {what} of the turn would be read as something else in the dialect "
+                    f"{self.dialect.name}: a tag of the dialect or of thoughts stands in it"
                 )
 
 
@@ -305,17 +339,17 @@ def _find_end(template: ChatTemplate, thinking: Thinking, eos: str | None) -> st
     turn: JsonObject = {"role": "assistant", "content": _MARK}
     text = template.render([_USER, turn], is_prompt=False, variables=thinking.variables)
     _, found, tail = text.partition(_MARK)
-    end = eos if eos and tail.startswith(eos) else tail.rstrip()
-    if not found or not end:
+    end = _FIRST_WORD.match(tail)
+    if not found or end is None:
         raise ConfigError("the chat template writes no end behind a turn of the assistant")
-    return end
+    return eos if eos and tail.startswith(eos) else end[0]
 
 
 def _find_dialect(template: ChatTemplate, thinking: Thinking) -> Dialect:
     call = ToolCall(
-        id="astra0000",
+        id=_PROBE.id or "",
         function=FunctionCall(name=_PROBE.name, arguments=_PROBE.arguments),
     )
-    row = message_row(AssistantMessage(tool_calls=(call,)), {})
+    row = RowForm(str, with_thoughts=False).row(AssistantMessage(tool_calls=(call,)), {})
     text = template.render([_USER, row], is_prompt=False, variables=thinking.variables)
     return find_dialect(text, _PROBE)

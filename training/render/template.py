@@ -5,7 +5,7 @@ Source: ``apply_chat_template`` of Transformers 5, whose text it gives byte for 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime, time
 from typing import Any, Final
 
 from jinja2 import TemplateError, TemplateSyntaxError, nodes
@@ -131,4 +131,4 @@ def _raise(message: str) -> str:
 
 
 def _clock(today: date) -> Callable[[str], str]:
-    return datetime.combine(today, time(), UTC).strftime
+    return datetime.combine(today, time()).strftime

@@ -40,6 +40,10 @@ class Thoughts:
     opening: str
     closing: str
 
+    def tags(self) -> tuple[str, ...]:
+        """What begins and ends a thought, as far as the model writes it."""
+        return tuple(filter(None, (self.opening.strip(), self.closing.strip())))
+
     @classmethod
     def of(cls, template: ChatTemplate) -> Self | None:
         """Find it by rendering a thought; None where the template shows none."""
@@ -55,10 +59,15 @@ class Thoughts:
         """Spell a thought; an empty one where there is none."""
         return f"{self.opening}{reasoning or ''}{self.closing}"
 
-    def split(self, text: str) -> tuple[str | None, str, tuple[str, ...]]:
-        """Take the thought off a turn: the thought or None, the rest, and faults."""
+    def split(self, text: str, *, is_begun: bool) -> tuple[str | None, str, tuple[str, ...]]:
+        """Take the thought off a turn: the thought or None, the rest, and faults.
+
+        Args:
+            text: The turn, without its end.
+            is_begun: Whether the prompt began the thought.
+        """
         begin, end = self.opening.strip(), self.closing.strip()
-        if not text.lstrip().startswith(begin) or (not begin and end not in text):
+        if not text.lstrip().startswith(begin) or not (begin or is_begun):
             return None, text, ()
         thought, is_closed, rest = text.lstrip().removeprefix(begin).partition(end)
         before, _, behind = self.closing.partition(end)

@@ -60,17 +60,17 @@ class Mismatch:
     """The ids are the same, and only one says that the model wrote it."""
 
     def __str__(self) -> str:
+        return self.told("sampling", "training")
+
+    def told(self, sampled: str, trained: str) -> str:
+        """Say it, with these names for the two."""
+        place = f"token {self.index}, behind {self.before!r}"
         if self.is_mask:
-            return (
-                f"token {self.index} ({self.sampled_id}, {self.sampled_text!r}) is the model's in one "
-                f"of sampling and training only, behind {self.before!r}"
-            )
-        sampled = _named(self.sampled_id, self.sampled_text)
-        trained = _named(self.trained_id, self.trained_text)
-        return (
-            f"token {self.index}: sampling has {sampled}, training {trained}, behind {self.before!r}; "
-            f"sampling goes on {self.sampled_after!r}, training {self.trained_after!r}"
-        )
+            one = f"{self.sampled_id} ({self.sampled_text!r})"
+            return f"{place}: {one} is the model's in one of {sampled} and {trained} only"
+        one = _named(self.sampled_id, self.sampled_text, self.sampled_after)
+        other = _named(self.trained_id, self.trained_text, self.trained_after)
+        return f"{place}: {sampled} {one}, {trained} {other}"
 
 
 def encode(rendered: Rendered, tokenizer: Tokenizer) -> Tokens:
@@ -130,5 +130,7 @@ def _mismatch(
     )
 
 
-def _named(id: int | None, text: str) -> str:
-    return "its end" if id is None else f"{id} ({text!r})"
+def _named(id: int | None, text: str, after: str) -> str:
+    if id is None:
+        return "ends"
+    return f"has {id} ({text!r})" + (f" and then {after!r}" if after else "")

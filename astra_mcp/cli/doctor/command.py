@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import anyio
 import typer
@@ -23,7 +24,7 @@ from astra_mcp.cli.doctor.service_checks import (
 from astra_mcp.compose.bundles import find_published
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import AstraError, PortInUseError, SandboxError
-from astra_mcp.report.console import ExitCode, out, print_json
+from astra_mcp.report.console import ExitCode, out, print_json, report_errors
 from astra_mcp.report.shown import Table, styled, whole
 from astra_mcp.sandbox import (
     Returned,
@@ -34,6 +35,7 @@ from astra_mcp.sandbox import (
 )
 from gateway.edge.discovery import find_gateway
 from gateway.edge.security import access_rules
+from training.render.thinking import ThinkingPolicy
 
 __all__ = ["doctor", "examine"]
 
@@ -47,8 +49,39 @@ PROBE_SECONDS = 30.0
 _SUPPORTED = ((3, 11), (3, 12))
 
 
-def doctor(*, as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
+def doctor(
+    *,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Show what this model reads and writes instead: a folder, or a name on the hub.",
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="TRAJECTORIES", help="With --template: a file to take one from."),
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option(min=1, help="With --file: which trajectory, from 1 (default 1).")
+    ] = None,
+    thinking: Annotated[
+        ThinkingPolicy | None,
+        typer.Option(help="With --template: what becomes of thoughts (default native_off)."),
+    ] = None,
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
     """Say what works on this machine; exits with 1 only where something required is missing."""
+    for name, needed, is_wrong in (
+        ("--file", "--template", file is not None and template is None),
+        ("--thinking", "--template", thinking is not None and template is None),
+        ("--number", "--file", number is not None and file is None),
+    ):
+        if is_wrong:
+            raise typer.BadParameter(f"needs {needed}", param_hint=name)
+    if template is not None:
+        _show_template(template, file, number or 1, thinking, as_json=as_json)
+        return
     checks = tuple(examine())
     is_sound = all(c.state is not State.MISSING for c in checks)
     if as_json:
@@ -57,6 +90,26 @@ def doctor(*, as_json: bool = typer.Option(False, "--json", help="Print one JSON
         _print(checks)
     if not is_sound:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _show_template(
+    model: str,
+    file: Path | None,
+    number: int,
+    thinking: ThinkingPolicy | None,
+    *,
+    as_json: bool,
+) -> None:
+    # Rendering takes a second to load.
+    from astra_mcp.cli.doctor.template_view import print_view, view_template  # noqa: PLC0415
+
+    with report_errors():
+        policy = thinking or ThinkingPolicy.NATIVE_OFF
+        view = view_template(model, file=file, number=number, thinking=policy)
+        if as_json:
+            print_json(view.as_json())
+        else:
+            print_view(view)
 
 
 def examine() -> Iterator[Check]:

@@ -1,6 +1,7 @@
 """The JSON of calls: written as templates write it, and read with a reason where it is wrong."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -8,8 +9,16 @@ from astra_mcp.strict_json import parse_strict_prefix
 from astra_mcp.types import json_fault
 from training.render.dialects.turns import ParsedCall
 
-__all__ = ["call_fault", "decode_call", "decode_value", "normal_arguments", "written_call"]
+__all__ = [
+    "call_fault",
+    "decode_call",
+    "decode_value",
+    "end_of_space",
+    "normal_arguments",
+    "written_call",
+]
 
+_SPACE = re.compile(r"[ \t\r\n]*")
 _MAX_NAME = 80
 """Characters of a word of the model that a fault repeats."""
 
@@ -17,10 +26,10 @@ _MAX_NAME = 80
 def normal_arguments(arguments: str) -> str | None:
     """Give the form in which templates write a JSON object; None where the text is none."""
     try:
-        value, end = decode_value(arguments, _first(arguments))
+        value, end = decode_value(arguments, end_of_space(arguments, 0))
     except ValueError:
         return None
-    is_whole = not arguments[end:].strip(_SPACE)
+    is_whole = end_of_space(arguments, end) == len(arguments)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and is_whole else None
 
 
@@ -96,8 +105,6 @@ def call_fault(number: int, reason: object, form: str) -> str:
     return f"call {number} cannot be read: {reason}. Write a call as {form}"
 
 
-_SPACE = " \t\r\n"
-"""What JSON knows as white space."""
 _KINDS: Mapping[object, str] = {
     bool: "a boolean",
     int: "a number",
@@ -107,8 +114,10 @@ _KINDS: Mapping[object, str] = {
 }
 
 
-def _first(text: str) -> int:
-    return len(text) - len(text.lstrip(_SPACE))
+def end_of_space(text: str, at: int) -> int:
+    """Say where the white space of JSON that begins at a place ends."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _kind(value: object) -> str:

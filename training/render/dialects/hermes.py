@@ -6,14 +6,19 @@ Source: the chat templates of Qwen2.5 and Qwen3, after NousResearch's Hermes fun
 import re
 from collections.abc import Sequence
 
-from training.render.dialects.calls import call_fault, decode_call, decode_value, written_call
+from training.render.dialects.calls import (
+    call_fault,
+    decode_call,
+    decode_value,
+    end_of_space,
+    written_call,
+)
 from training.render.dialects.turns import ParsedCall, ParsedTurn
 
 __all__ = ["Hermes"]
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _TAG = re.compile("</?tool_call>")
-_SPACE = re.compile(r"[ \t\r\n]*")
 _FORM = '<tool_call>\n{"name": "TOOL", "arguments": {}}\n</tool_call>'
 
 
@@ -26,6 +31,10 @@ class Hermes:
         """Put the words first, then each call in lines of its own."""
         blocks = (f"{_OPEN}\n{{{written_call(call, 'arguments')}}}\n{_CLOSE}" for call in calls)
         return "\n".join((content, *blocks) if content else blocks)
+
+    def call_id(self, id: str) -> str:
+        """Give an id as it is."""
+        return id
 
     def read(self, text: str) -> ParsedTurn:
         """Read words and calls; a tag within a string of a call's JSON belongs to the string."""
@@ -62,12 +71,12 @@ class _Reading:
 
     def _read_call(self, at: int) -> int:
         """Read what follows an opening tag; says where reading goes on."""
-        begin = _end_of_space(self._text, at)
+        begin = end_of_space(self._text, at)
         try:
             value, end = decode_value(self._text, begin)
         except ValueError as error:
             return self._skip(at, error)
-        after = _end_of_space(self._text, end)
+        after = end_of_space(self._text, end)
         if not self._text.startswith(_CLOSE, after):
             return self._skip(end, f"{_CLOSE} does not follow its JSON")
         try:
@@ -93,8 +102,3 @@ class _Reading:
     def _fault(self, reason: object) -> None:
         number = len(self._calls) + len(self._faults) + 1
         self._faults.append(call_fault(number, reason, _FORM))
-
-
-def _end_of_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at

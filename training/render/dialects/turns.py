@@ -52,6 +52,10 @@ class Dialect(Protocol):
         """
         ...
 
+    def call_id(self, id: str) -> str:
+        """Give the id of a call as the dialect has it, for the template too."""
+        ...
+
     def read(self, text: str) -> ParsedTurn:
         """Read a turn without thoughts and end; reads anything, and never raises."""
         ...
