@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, JsonValue
 from training.render import Renderer, Tokenizer, load_tokenizer
 from training.sft.configuring import read_settings
 from training.sft.preparing import Prepared, prepare
@@ -37,32 +37,29 @@ def chat_rows(count: int, *, begin: int = 0) -> Sequence[JsonObject]:
 
 def _chat(number: int) -> JsonObject:
     name, id = f"Box {number}", f"call-{number}"
-    call = {"name": "get_box", "arguments": json.dumps({"name": name})}
-    return {
-        "messages": [
-            {"role": "user", "content": f"What is in {name}?"},
-            {
-                "role": "assistant",
-                "content": None,
-                "reasoning_content": None,
-                "tool_calls": [{"id": id, "type": "function", "function": call}],
-            },
-            {
-                "role": "tool",
-                "tool_call_id": id,
-                "content": f"a key {number * number}",
-                "name": "get_box",
-            },
-            {
-                "role": "assistant",
-                "content": f"There is a key {number * number}.",
-                "reasoning_content": None,
-                "tool_calls": [],
-            },
-        ],
-        "tools": json.dumps([_TOOL]),
-        "metadata": None,
-    }
+    call: JsonObject = {"name": "get_box", "arguments": json.dumps({"name": name})}
+    messages: list[JsonValue] = [
+        {"role": "user", "content": f"What is in {name}?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": None,
+            "tool_calls": [{"id": id, "type": "function", "function": call}],
+        },
+        {
+            "role": "tool",
+            "tool_call_id": id,
+            "content": f"a key {number * number}",
+            "name": "get_box",
+        },
+        {
+            "role": "assistant",
+            "content": f"There is a key {number * number}.",
+            "reasoning_content": None,
+            "tool_calls": [],
+        },
+    ]
+    return {"messages": messages, "tools": json.dumps([_TOOL]), "metadata": None}
 
 
 def write_rows(file: Path, rows: Sequence[JsonObject]) -> Path:
@@ -105,7 +102,9 @@ def text_of(model: Path) -> tuple[Tokenizer, Renderer]:
 def in_fork(work: Callable[[], object]) -> int:
     """Run something in a fork of this process; gives its exit code, or the signal that killed it, below 0."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, which only wait here
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # of a fork beside threads, which only wait here
         child = os.fork()
     if child == 0:
         code = 1
