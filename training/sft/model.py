@@ -29,6 +29,7 @@ __all__ = [
     "model_config",
     "optimizer_state",
     "restore_optimizer",
+    "save_memory",
     "set_learning_rate",
     "side_files",
     "weights_of",
@@ -65,9 +66,17 @@ def load_model(name: str, *, gradient_checkpointing: bool) -> Model:
             name, dtype=torch.float32, attn_implementation="sdpa"
         )
     if gradient_checkpointing:
-        loaded.gradient_checkpointing_enable({"use_reentrant": False})
+        save_memory(loaded)
     loaded.train()
     return loaded
+
+
+def save_memory(model: Model) -> None:
+    """Have a model compute its activations again in the backward pass."""
+    known = cast("Any", model)
+    # Transformers renamed it within its fifth version.
+    enable = getattr(known, "activation_checkpointing_enable", None)
+    (enable or known.gradient_checkpointing_enable)({"use_reentrant": False})
 
 
 @contextmanager
