@@ -49,7 +49,7 @@ def test_openais_form_is_read_and_cannot_be_filtered(trajectories: Path, tmp_pat
     exported = tmp_path / "openai.jsonl"
     export_sft([trajectories], exported, SftForm.OPENAI, Selection())
     assert len(read(exported)[0]) == len(read(trajectories)[0])
-    with pytest.raises(ConfigError, match="row 1 does not say where it comes from.* min-reward"):
+    with pytest.raises(ConfigError, match=r"row 1 does not say where it comes from.* min-reward"):
         read(exported, min_reward=0.5)
 
 

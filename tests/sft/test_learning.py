@@ -45,7 +45,7 @@ async def reward_of(
     return found.metrics()
 
 
-@pytest.mark.claim("P90")
+@pytest.mark.claim("P89")
 async def test_exported_trajectories_teach_a_model_to_earn_rewards(tmp_path: Path) -> None:
     from training.sft.training import train  # noqa: PLC0415 - it loads PyTorch
     from training.tiny.start import save_start  # noqa: PLC0415

@@ -89,18 +89,29 @@ def test_examples_that_the_model_cannot_read_are_refused(small_model: Path, data
 def test_libraries_of_other_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from training.sft import preparing  # noqa: PLC0415
 
-    monkeypatch.setattr(preparing, "requires", lambda name: ['torch>=99; extra == "train"'])  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    wanted = 'torch>=99; extra == "train"'
+
+    def asked(package: str) -> list[str]:
+        return [wanted] if package == "astra-mcp" else []
+
+    monkeypatch.setattr(preparing, "requires", asked)
     with pytest.raises(ConfigError, match=r"needs torch>=99, and .* is here: install astra-mcp"):
         preparing.check_versions()
-    monkeypatch.setattr(preparing, "requires", lambda name: ['no-such-thing; extra == "train"'])  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    wanted = 'no-such-thing; extra == "train"'
     with pytest.raises(ConfigError, match="training needs no-such-thing: install astra-mcp"):
         preparing.check_versions()
 
 
 @pytest.mark.parametrize(
     ("name", "billions"),
-    [("paper-14b", 14.8), ("paper-32b", 32.8), ("qwen3-4b", 4.0), ("qwen3-1.7b", 1.7), ("collapse-1.5b", 1.5)],
-)  # fmt: skip
+    [
+        ("paper-14b", 14.8),
+        ("paper-32b", 32.8),
+        ("qwen3-4b", 4.0),
+        ("qwen3-1.7b", 1.7),
+        ("collapse-1.5b", 1.5),
+    ],
+)
 def test_the_sizes_of_presets_give_the_parameters_that_models_are_published_with(
     name: str, billions: float
 ) -> None:
@@ -125,9 +136,8 @@ def test_estimated_activations_are_about_what_the_backward_pass_keeps(
         vocab_size=64, hidden_size=128, intermediate_size=384, num_hidden_layers=6,
         num_attention_heads=4, num_key_value_heads=2, head_dim=32,
     )  # fmt: skip
-    settings = prepared_run(
-        small_model, data, data.parent / "run", training={"micro_batch_size": 1, "gradient_checkpointing": is_checkpointed},
-    ).settings  # fmt: skip
+    training = {"micro_batch_size": 1, "gradient_checkpointing": is_checkpointed}
+    settings = prepared_run(small_model, data, data.parent / "run", training=training).settings
     tokens = 512
     memory = estimate_memory(config, settings, parameters=0, tokens=tokens, trained=1)
     model: Any = cast("Any", AutoModelForCausalLM).from_config(config, attn_implementation="sdpa")

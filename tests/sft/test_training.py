@@ -38,7 +38,7 @@ def play(prepared: Any, hear: Callable[[int], object] = lambda step: None, **mor
     return train(prepared, hear=hear_step, **more)
 
 
-@pytest.mark.claim("P91")
+@pytest.mark.claim("P87")
 def test_three_kills_change_no_bit_of_the_weights(
     small_model: Path, data: Path, tmp_path: Path
 ) -> None:
