@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +12,7 @@ import pytest
 
 from astra_mcp.errors import ConfigError, TrainingError
 
+from command_line import SECONDS, variables
 from sft_runs import chat_rows, in_fork, kill_myself, prepared_run, write_rows
 
 pytestmark = pytest.mark.train
@@ -140,7 +143,7 @@ def test_every_checkpoint_loads_by_itself_with_its_tokenizer(
     play(prepared_run(small_model, data, out, checkpoints={"every": 2}))
     for folder in sorted((out / "weights").iterdir()):
         model: Any = cast("Any", AutoModelForCausalLM).from_pretrained(folder)
-        assert all(math.isfinite(float(each.sum())) for each in model.parameters())
+        assert all(math.isfinite(each.sum().item()) for each in model.parameters())
         assert text_of(folder)[0].encode("a key") == text_of(small_model)[0].encode("a key")
     assert len([*(out / "weights").iterdir()]) == 3
 
@@ -197,3 +200,31 @@ def test_a_run_that_was_started_as_other_processes_is_refused(
     with pytest.raises(ConfigError, match=r"parallel\.processes is 2, .* torchrun --nproc"):
         play(prepared)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.volume
+def test_two_processes_come_to_the_losses_of_one(
+    small_model: Path, data: Path, tmp_path: Path
+) -> None:
+    arguments = (
+        "train", "sft", "--preset", "tiny", "--model", str(small_model), "--data", str(data),
+        "--set", "log.tensorboard=false", "--set", "training.epochs=1", "--set", "training.batch_size=7",
+        "--set", "training.micro_batch_size=2",
+    )  # fmt: skip
+    losses: list[list[float]] = []
+    torchrun = [sys.executable, "-P", "-m", "torch.distributed.run", "--nproc-per-node"]
+    for number in (1, 2):
+        out = tmp_path / str(number)
+        sizes = ("--set", f"parallel.processes={number}", "--out", str(out))
+        done = subprocess.run(
+            [*torchrun, str(number), "-m", "astra_mcp", *arguments, *sizes],
+            env=variables(tmp_path / "home", OMP_NUM_THREADS="1"),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        losses.append([line["loss"] for line in figures_in(out)])
+    assert len(losses[0]) == 3
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
