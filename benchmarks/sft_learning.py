@@ -1,16 +1,17 @@
 """Whether SFT teaches a tiny model to use tools: rewards through the gateway over steps, greedy and at T = 1.
 
-    python -P benchmarks/sft_learning.py [--seeds N] [--first-seed S] [--folder FOLDER] [--json FILE] [--picture FILE]
+    python -P benchmarks/sft_learning.py [--seeds N] [--first-seed S] [--folder FOLDER] [--json FILE]
+        [--picture FILE]
 
 Makes micro environments, lets the oracle play them through a gateway in this process (real sockets, real
-sandbox), and trains the tiny model from random weights on what it left, by the trainer of the product, once for
-each seed. Every so many steps the model plays environments that it never saw: new worlds whose names are those of
-the training, and worlds whose names stand in no trained set. Requests that stand in a held-out set word for word
-are not trained on. What is in the folder is not made again, and a run that was stopped goes on.
+sandbox), and trains the tiny model from random weights on what it left, by the trainer of the product, once
+for each seed. Every so many steps the model plays environments that it never saw: new worlds whose names are
+those of the training, and worlds whose names stand in no trained set. Requests that stand in a held-out set
+word for word are not trained on. What is in the folder is not made again, and a run that was stopped goes on.
 
 Processor seconds of a seed are those of this process and all below it from loading the model to the last
-evaluation: training, playing, gateway and sandbox; without making environments and the oracle's episodes, which all
-seeds share and which are told apart.
+evaluation: training, playing, gateway and sandbox; without making environments and the oracle's episodes,
+which all seeds share and which are told apart.
 """
 
 import argparse
@@ -95,6 +96,8 @@ async def _prepare(
     files = [asked.folder / f"{name}.jsonl" for name in TRAINED]
     if not all(file.exists() for file in files):
         solved = [t for name in HELD_OUT for t in await play(gateway, held_out[name])]
+        if len(solved) < sum(map(len, held_out.values())):
+            raise RuntimeError("the oracle does not solve all that is held out: take other seeds")
         requests = {request_of(trajectory) for trajectory in solved}
         for name, file in zip(TRAINED, files, strict=True):
             part = file.with_suffix(".part")
@@ -206,7 +209,9 @@ async def _run(asked: argparse.Namespace) -> dict[str, Any]:
     folders = make_environments(
         asked.folder, languages=asked.language, worlds=asked.worlds, held_out=asked.held_out
     )
-    async with open_playground(asked.folder / "home", folders.values()) as gateway:
+    async with open_playground(
+        asked.folder / f"home-{asked.first_seed}", folders.values()
+    ) as gateway:
         lesson = await _prepare(asked, gateway.control, folders)
         making = _cpu() - began
         seeds = range(asked.first_seed, asked.first_seed + asked.seeds)

@@ -113,10 +113,12 @@ class Entities:
     def _made_up(self) -> str:
         """Two syllables, or two signs; another one where that is a name which micro environments share."""
         shared = closed_vocabulary(self._language)
-        signs = "".join(shared)
         while True:
             if self._language == "zh":
-                name = self._draw.pick(signs) + self._draw.pick(signs)
+                # No sign twice in one world: each is a word of its own to whoever compares answers.
+                taken = "".join(self._used)
+                left = [sign for sign in dict.fromkeys("".join(shared)) if sign not in taken]
+                name = "".join(self._draw.some(left, 2))
             else:
                 parts = (_CONSONANTS, _VOWELS, _CONSONANTS, _VOWELS)
                 name = "".join(self._draw.pick(letters) for letters in parts).capitalize()
