@@ -73,7 +73,8 @@ def test_tokens_are_drawn_as_often_as_they_are_likely(model: Any) -> None:
     )
     drawn = Counter(turn.ids[0] for turn in turns)
     likely = logprobs_of(model, context)[-1].exp()
-    for token, share in enumerate(likely.tolist()):
+    for token in range(len(likely)):
+        share = float(likely[token])
         spread = (count * share * (1 - share)) ** 0.5
         assert abs(drawn[token] - count * share) <= 6 * spread + 2
 

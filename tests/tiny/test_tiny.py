@@ -1,5 +1,7 @@
 """The tiny model: made on the spot, the same each time, and read by Transformers."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import re
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.synthesis.environments.families.catalog import find_families
 from astra_mcp.synthesis.environments.families.generation import Order, make_planned, plan
 from astra_mcp.trajectory import AssistantMessage, FunctionCall, ToolCall, ToolMessage, UserMessage
+from astra_mcp.types import JsonObject
 from training.render import encode, load_tokenizer
 from training.tiny.corpus import names
 from training.tiny.model import MAX_PARAMETERS, SMALLEST, TINY, ModelSize, make_model
@@ -21,7 +24,7 @@ from training.tiny.tokenizer import make_tokenizer
 
 pytestmark = pytest.mark.train
 
-TOOLS = [
+TOOLS: list[JsonObject] = [
     {
         "type": "function",
         "function": {"name": "get_owner", "parameters": {"properties": {"name": {}, "at": {}}}},
@@ -50,7 +53,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ids_of(tokenizer: PreTrainedTokenizerFast, text: str) -> list[int]:
-    return tokenizer.encode(text, add_special_tokens=False)
+    return list(tokenizer.encode(text, add_special_tokens=False))
 
 
 def test_any_text_comes_back(tokenizer: PreTrainedTokenizerFast) -> None:
