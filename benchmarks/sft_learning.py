@@ -94,12 +94,13 @@ async def _prepare(
         for name in HELD_OUT
     }
     files = [asked.folder / f"{name}.jsonl" for name in TRAINED]
-    if not all(file.exists() for file in files):
+    missing = [(name, file) for name, file in zip(TRAINED, files, strict=True) if not file.exists()]
+    if missing:
         solved = [t for name in HELD_OUT for t in await play(gateway, held_out[name])]
         if len(solved) < sum(map(len, held_out.values())):
             raise RuntimeError("the oracle does not solve all that is held out: take other seeds")
         requests = {request_of(trajectory) for trajectory in solved}
-        for name, file in zip(TRAINED, files, strict=True):
+        for name, file in missing:
             part = file.with_suffix(".part")
             part.unlink(missing_ok=True)
             sources = await find_sources(gateway, folders[name], with_further=True)
