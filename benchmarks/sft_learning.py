@@ -40,6 +40,7 @@ from gateway.api.client import GatewayClient  # noqa: E402
 from training.evaluation.evaluating import evaluate  # noqa: E402
 from training.evaluation.sampler import ModelSampler  # noqa: E402
 from training.render import load_tokenizer  # noqa: E402
+from training.rl.core.policy import PolicyLimits  # noqa: E402
 from training.rollout.plan import Source  # noqa: E402
 from training.sft.preparing import check_versions, prepare  # noqa: E402
 from training.sft.settings import (  # noqa: E402
@@ -66,6 +67,8 @@ from learning_data import (  # noqa: E402
 from learning_picture import draw_curves  # noqa: E402
 from process_accounts import cpu_seconds  # noqa: E402
 
+_LIMITS = PolicyLimits(turns=10, turn_tokens=48, context_tokens=512)
+"""The longest of these episodes takes seven turns; a model that knows little would go on and on."""
 Sources = Sequence[tuple[Source, str | None]]
 
 
@@ -154,7 +157,14 @@ async def _learn(gateway: GatewayClient, lesson: Lesson, seed: int) -> dict[str,
         found: dict[str, float] = {}
         for name, sources in lesson.held_out.items():
             judged = await evaluate(
-                gateway, policy, renderer, tokenizer, sources, samples=1, root_seed=seed
+                gateway,
+                policy,
+                renderer,
+                tokenizer,
+                sources,
+                samples=1,
+                root_seed=seed,
+                limits=_LIMITS,
             )
             found |= {f"{name}/{figure}": value for figure, value in judged.metrics().items()}
         return found
