@@ -38,6 +38,10 @@ class Figures:
     stops: Mapping[str, int]
     """Why the episodes with a reward ended."""
 
+    def metrics(self, prefix: str) -> dict[str, float]:
+        """Give the figures as flat numbers behind a prefix; without those that there are not."""
+        return {f"{prefix}{name}": float(value) for name, value in _flat(asdict(self))}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
@@ -49,13 +53,8 @@ class Evaluation:
 
     def metrics(self) -> dict[str, float]:
         """Give the figures as flat numbers, such as ``greedy/reward``; without those that there are not."""
-        parts = {"greedy": self.greedy, "sampled": self.sampled}
-        return {
-            f"{part}/{name}": float(value)
-            for part, figures in parts.items()
-            if figures is not None
-            for name, value in _flat(asdict(figures))
-        }
+        sampled = self.sampled.metrics("sampled/") if self.sampled else {}
+        return self.greedy.metrics("greedy/") | sampled
 
     def as_json(self) -> JsonObject:
         """Give the figures as JSON has them."""

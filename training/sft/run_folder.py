@@ -9,21 +9,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.strict_json import parse_strict
-from training.sft.settings import SftSettings
 
-__all__ = ["METRICS", "START", "RunFolder", "read_metrics"]
+__all__ = ["METRICS", "START", "RunFolder", "RunSettings", "read_metrics"]
 
 METRICS = "metrics.jsonl"
 START = "start"
 """A folder with the model where it was made on the spot, which comes before the run."""
 _BEGUN = "run.json"
 _STEP = "step"
-_FREE = ("out", "checkpoints", "log", "validation.url", "file")
+_FREE = ("out", "checkpoints", "log", "url", "training.steps", "file")
 """Settings, sections and keys that change no weight, or whose rows are compared in their place."""
+
+
+class RunSettings(Protocol):
+    """With what a run is begun."""
+
+    @property
+    def out(self) -> Path:
+        """The run's folder."""
+        ...
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Give all of them, by sections."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +46,13 @@ class RunFolder:
 
     @classmethod
     def open(
-        cls, settings: SftSettings, digests: Mapping[str, str], versions: Mapping[str, str]
+        cls, settings: RunSettings, digests: Mapping[str, str], versions: Mapping[str, str]
     ) -> "RunFolder":
         """Make the folder, or take one that was begun with the same.
 
         Args:
             settings: Of the run.
-            digests: Of the examples of each set, by its name.
+            digests: Of the examples of each set or environment, by its name.
             versions: Of the libraries, for the record.
 
         Raises:
@@ -74,14 +86,14 @@ class RunFolder:
                 f"{file} is no JSON: {error}; name another folder with --out"
             ) from None
         if not isinstance(found, dict) or not {"settings", "data"} <= found.keys():
-            raise ConfigError(f"{file} is not of a run of SFT; name another folder with --out")
+            raise ConfigError(f"{file} is not of a run of training; name another folder with --out")
         return cast("Mapping[str, Any]", found)
 
     def _require_empty(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         if any(each.name != START for each in self.path.iterdir()):
             raise ConfigError(
-                f"{self.path} holds what is no run of SFT: name another folder with --out"
+                f"{self.path} holds what is no run of training: name another folder with --out"
             )
 
     def _compare(self, known: Mapping[str, Any], begun: Mapping[str, Any]) -> None:
@@ -156,7 +168,7 @@ def _parsed(file: Path, lines: Sequence[bytes]) -> Iterator[Mapping[str, float]]
             raise ConfigError(f"{file}: line {number} is no JSON: {error}") from None
         figures = cast("dict[str, Any]", found if isinstance(found, dict) else {})
         if not isinstance(figures.get(_STEP), int):
-            raise ConfigError(f"{file}: line {number} has no step: is it of a run of SFT?")
+            raise ConfigError(f"{file}: line {number} has no step: is it of a run of training?")
         wrong = [name for name, value in figures.items() if not isinstance(value, int | float)]
         if wrong:
             raise ConfigError(f"{file}: line {number}: {wrong[0]} is no number")

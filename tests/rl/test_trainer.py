@@ -1,0 +1,197 @@
+"""The loop through a real gateway: batches that are full, figures, and a resume that changes no bit."""
+
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from astra_mcp.errors import ConfigError, TrainingError
+from gateway.api.wire import SourceEnvironment
+from training.checkpoints import CheckpointStore
+from training.render import load_tokenizer
+from training.rl.native.generation import Question
+from training.rl.native.settings import RlSettings
+from training.rl.native.trainer import Playground, train
+from training.sft.training import Outcome, Progress
+from training.tiny.model import SMALLEST
+from training.tiny.start import save_start
+
+from small_gateway import NAME, SmallGateway, open_small_gateway
+
+pytestmark = pytest.mark.train
+
+SOURCE = SourceEnvironment(kind="environment", name=NAME)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)
+    return save_start(tmp_path_factory.mktemp("model") / "start", size=SMALLEST)
+
+
+@pytest.fixture
+async def harbour(tmp_path: Path) -> AsyncGenerator[SmallGateway]:
+    async with open_small_gateway(tmp_path / "home") as opened:
+        yield opened
+
+
+def told(number: int, earned: tuple[float, ...]) -> tuple[float, ...]:
+    """Random weights earn nothing: every third group is told that all earned the same, the others not."""
+    return tuple(float((number + at) % 2) if number % 3 else 0.5 for at in range(len(earned)))
+
+
+class Run:
+    """One run after the other with the same settings."""
+
+    def __init__(self, start: Path, harbour: SmallGateway, name: str = NAME) -> None:
+        self._start = start
+        tokenizer, renderer = load_tokenizer(str(start))
+        source = SourceEnvironment(kind="environment", name=name)
+        self.playground = Playground(
+            gateway=harbour.client,
+            renderer=renderer,
+            tokenizer=tokenizer,
+            questions=[Question(source=source, version=None)],
+            held_out=[(SOURCE, None)],
+        )
+        self.heard: list[Progress] = []
+
+    def settings(self, out: Path, **sections: Any) -> RlSettings:
+        training = {
+            "learning_rate": 0.01,
+            "steps": 4,
+            "groups": 3,
+            "group_size": 2,
+            **sections.pop("training", {}),
+        }
+        given = {
+            "model": str(self._start),
+            "out": out,
+            "seed": 7,
+            "data": [{"environments": [NAME]}],
+            "limits": {"turns": 2, "turn_tokens": 5},
+            "validation": {"every": 2},
+            "log": {"tensorboard": False},
+            **sections,
+        }
+        return RlSettings.model_validate({**given, "training": training})
+
+    async def train(self, out: Path, *, is_stopped: bool = False, **sections: Any) -> Outcome:
+        return await train(
+            self.settings(out, **sections),
+            self.playground,
+            versions={},
+            hear=self.heard.append,
+            should_stop=lambda: is_stopped,
+            rewards=told,
+        )
+
+
+def figures_in(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+
+
+def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
+    return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
+
+
+def weights_in(out: Path, step: int) -> bytes:
+    return (out / "weights" / f"step-{step:08d}" / "model.safetensors").read_bytes()
+
+
+def state_in(out: Path) -> tuple[object, dict[str, list[float]]]:
+    """What waits in the newest state, and each tensor of the optimizer."""
+    store = CheckpointStore(out)
+    newest = store.newest()
+    assert newest is not None
+    state = store.load_state(newest)
+    tensors = {
+        f"{name} {part}": value.flatten().tolist()
+        for name, parts in state["optimizer"]["state"].items()
+        for part, value in parts.items()
+    }
+    return (state["next_group"], state["buffer"]), tensors
+
+
+async def test_a_resume_plays_the_same_next_batch_and_makes_the_same_bytes(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    done = await Run(start, harbour).train(whole)
+    assert (done.ending, done.step, done.began_at) == ("done", 4, 0)
+    stops = [await Run(start, harbour).train(broken, is_stopped=True) for _ in range(3)]
+    assert [(each.ending, each.step) for each in stops] == [("stopped", n) for n in (1, 2, 3)]
+    assert [line["filling/buffered"] for line in figures_in(broken)[1:]] == [1, 0, 1]
+    resumed = await Run(start, harbour).train(broken)
+    assert (resumed.ending, resumed.began_at) == ("done", 3)
+    assert weights_in(broken, 4) == weights_in(whole, 4)
+    assert state_in(broken) == state_in(whole)
+    assert timeless(figures_in(broken)) == timeless(figures_in(whole))
+
+
+async def test_a_step_tells_what_was_played_learnt_and_spent(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    run = Run(start, harbour)
+    await run.train(tmp_path / "run", log={"tensorboard": True})
+    before, first, second, *_ = figures_in(tmp_path / "run")
+    assert before["step"] == 0
+    assert before["greedy/reward"] == 0
+    assert "greedy/reward" not in first
+    assert "sampled/reward" in second
+    # Groups 0 to 5 were played, of which 0 and 3 are degenerate; one that can teach something waits.
+    assert [
+        first[f"filling/{name}"] for name in ("groups", "degenerate", "refills", "buffered")
+    ] == [
+        6,
+        2,
+        1,
+        1,
+    ]
+    assert second["filling/oldest"] == 1
+    assert first["rollout/episodes"] == 12
+    assert {"rollout/reward", "rollout/reward_variance", "rollout/turns", "rollout/tokens"} <= {
+        *first
+    }
+    spent = [first[f"cpu_seconds/{part}"] for part in ("generation", "environment", "update")]
+    assert min(spent) > 0
+    assert [*(tmp_path / "run").rglob("events.out.tfevents*")]
+
+
+async def test_a_run_that_is_done_goes_on_where_more_steps_are_asked_for(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    await Run(start, harbour).train(out, training={"steps": 1})
+    more = await Run(start, harbour).train(out, training={"steps": 2})
+    assert (more.began_at, more.step) == (1, 2)
+    with pytest.raises(ConfigError, match=r"begun with training\.groups 3, and now it is 4"):
+        await Run(start, harbour).train(out, training={"groups": 4})
+    other = Run(start, harbour, "quay")
+    with pytest.raises(ConfigError, match=r"begun with .*the questions"):
+        await other.train(out)
+
+
+async def test_groups_whose_episodes_fail_are_excluded_and_end_a_run_where_all_do(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    run = Run(start, harbour, "nowhere")
+    with pytest.raises(
+        TrainingError, match=r"5 rounds .* the last: at the boundary gateway: .*nowhere"
+    ):
+        await run.train(tmp_path / "run")
+    assert run.heard == []
+
+
+async def test_where_nothing_can_be_learnt_a_run_ends_with_what_to_do(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    run = Run(start, harbour)
+    settings = run.settings(tmp_path / "run", filling={"max_refills": 1})
+    with pytest.raises(
+        TrainingError, match=r"step 0: of 6 groups .* 6 all members earned the same"
+    ):
+        await train(settings, run.playground, versions={}, hear=run.heard.append)

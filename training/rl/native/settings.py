@@ -1,0 +1,159 @@
+"""What a run of reinforcement learning can be told, as one value: the one place of all defaults.
+
+What ASTRA leaves open (group size, delta, epsilon of the clip) has a usual value here.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from astra_mcp.home import user_path
+from astra_mcp.types import FrozenModel
+from gateway.api.wire import DistractorRequest, FailureRequest
+from training.sft.settings import CheckpointSettings, LogSettings
+
+__all__ = [
+    "FillingSettings",
+    "KlUse",
+    "LimitSettings",
+    "ObjectiveSettings",
+    "QuestionSet",
+    "RlSettings",
+    "UpdateSettings",
+    "ValidationSettings",
+]
+
+_UserPath = Annotated[Path, AfterValidator(user_path)]
+KlUse = Literal["none", "metric", "loss"]
+
+
+class QuestionSet(FrozenModel):
+    """Questions that are played in groups, and what is asked for with each."""
+
+    environments: tuple[str, ...] = ()
+    """Names of a gateway's environments."""
+    questions: Literal["main", "all"] = "main"
+    """Of each environment that is named."""
+    file: _UserPath | None = None
+    """Rows of ``export rl`` (.jsonl, .ndjson, .parquet) in the place of names. An episode of a row may ask
+    for ``distractors`` and ``failures`` of its own; its seed is not used: seeds derive from the run's.
+    """
+    distractors: DistractorRequest | None = None
+    """Where a row asks for none; None, like the next: the gateway decides."""
+    failures: FailureRequest | None = None
+
+    @model_validator(mode="after")
+    def _has_one_kind(self) -> Self:
+        if bool(self.environments) == (self.file is not None):
+            raise ValueError("name either environments or a file of rows")
+        if self.file is not None and self.questions == "all":
+            raise ValueError("questions is for environments: a file has a row for each question")
+        return self
+
+
+class ObjectiveSettings(FrozenModel):
+    """What is made small. Source: ASTRA eq. 32."""
+
+    clip: float = Field(default=0.2, gt=0, lt=1)
+    """Epsilon."""
+    kl: KlUse = "none"
+    """Of a divergence from the model that the run began with: nothing, a figure, or a part of the loss."""
+    kl_weight: float = Field(default=0.0, ge=0)
+    """Beta; needs ``kl`` to be ``loss``."""
+    entropy_weight: float = Field(default=0.0, ge=0)
+    """Of a bonus on the entropy of each token."""
+
+    @model_validator(mode="after")
+    def _weighs_what_is_used(self) -> Self:
+        if (self.kl == "loss") != (self.kl_weight > 0):
+            raise ValueError('kl = "loss" and a kl_weight above 0 go together')
+        return self
+
+
+class UpdateSettings(FrozenModel):
+    """The optimisation."""
+
+    steps: int = Field(default=50, ge=1)
+    """A run that has made them goes on where more are asked for."""
+    groups: int = Field(default=8, ge=1, le=4096)
+    """n: groups of a batch."""
+    group_size: int = Field(default=8, ge=2, le=256)
+    """G: episodes of one question."""
+    mini_batches: int = Field(default=1, ge=1)
+    """Parts of a batch with an update each; 1, as in the paper, is strictly online."""
+    micro_batch_size: int = Field(default=32, ge=1)
+    """Episodes that are computed at once; changes memory and speed, and sums in their last digits."""
+    learning_rate: float = Field(gt=0, le=1)
+    """Constant, as in the paper."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = Field(default=0.0, ge=0)
+    clip_norm: float = Field(default=1.0, gt=0)
+
+    @model_validator(mode="after")
+    def _can_be_cut(self) -> Self:
+        if self.mini_batches > self.groups * self.group_size:
+            msg = f"a batch of {self.groups * self.group_size} episodes has no {self.mini_batches} parts"
+            raise ValueError(msg)
+        return self
+
+
+class FillingSettings(FrozenModel):
+    """How batches are filled. Source: ASTRA sec. 3.1."""
+
+    min_spread: float = Field(default=1e-6, ge=0)
+    """Delta: a group trains where the standard deviation of its rewards is more."""
+    max_age: int | None = Field(default=None, ge=1)
+    """Steps that a group may wait; None is without bound."""
+    max_refills: int | None = Field(default=100, ge=0)
+    """Rounds of rollouts beyond the first, for one batch; None is without bound."""
+
+
+class LimitSettings(FrozenModel):
+    """How far the policy may go in one episode."""
+
+    turns: int = Field(default=32, ge=1)
+    """Source: ASTRA sec. 3.2.2."""
+    turn_tokens: int | None = Field(default=None, ge=1)
+    """None, like the next: as many as the model's context suggests."""
+    context_tokens: int | None = Field(default=None, ge=2)
+    concurrency: int = Field(default=64, ge=1, le=4096)
+    """Episodes at once; not fewer than a group has."""
+
+
+class ValidationSettings(FrozenModel):
+    """Held-out environments that the policy plays, greedily and at T = 1, before the first step and later."""
+
+    environments: tuple[str, ...] = ()
+    samples: int = Field(default=1, ge=1, le=64)
+    """Episodes of each environment at T = 1."""
+    every: int = Field(default=10, ge=1)
+    """Steps; the last step is always validated."""
+
+
+class RlSettings(FrozenModel):
+    """A whole run."""
+
+    model: str = Field(min_length=1)
+    """A folder, or a name of the hub."""
+    out: _UserPath
+    """The run's folder."""
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    url: str | None = None
+    """Of the gateway; None takes the one that runs here, or serves its own."""
+    data: tuple[QuestionSet, ...] = Field(min_length=1)
+    training: UpdateSettings
+    objective: ObjectiveSettings = ObjectiveSettings()
+    filling: FillingSettings = FillingSettings()
+    limits: LimitSettings = LimitSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
+    validation: ValidationSettings = ValidationSettings()
+    log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _seats_a_group(self) -> Self:
+        size = max(self.training.group_size, self.validation.samples)
+        if self.limits.concurrency < size:
+            msg = f"limits.concurrency is {self.limits.concurrency}, and {size} episodes are played together"
+            raise ValueError(msg)
+        return self

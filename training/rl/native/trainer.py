@@ -1,0 +1,242 @@
+"""The loop: fill a batch, update, tell, validate and save, until the last step.
+
+Batches, seeds and parts follow from the number of a step and of a group. So a run that goes on from a
+checkpoint plays the very episodes, and makes the very weights, of one that never stopped.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import anyio.to_thread
+import torch
+
+from astra_mcp.types import canonical_json
+from gateway.api.client import GatewayClient
+from training.checkpoints import CheckpointStore, CheckpointWriter
+from training.evaluation.evaluating import evaluate
+from training.evaluation.sampler import ModelSampler
+from training.render import Renderer, Tokenizer
+from training.rl.core.filling import BatchFilling
+from training.rl.native.generation import (
+    Generation,
+    Member,
+    Question,
+    Rewards,
+    group_of,
+    group_state,
+    limits_of,
+)
+from training.rl.native.measuring import Meter, figures_of_rollouts, open_trackers
+from training.rl.native.settings import RlSettings
+from training.rl.native.update import Update
+from training.rollout.plan import Source
+from training.sft.model import (
+    Model,
+    load_model,
+    make_optimizer,
+    optimizer_state,
+    restore_optimizer,
+    side_files,
+    tied_names,
+    weights_of,
+)
+from training.sft.run_folder import RunFolder
+from training.sft.settings import TrainingSettings
+from training.sft.training import Ending, Outcome, Progress
+
+__all__ = ["Playground", "train"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playground:
+    """What a policy plays, and through what."""
+
+    gateway: GatewayClient
+    renderer: Renderer
+    tokenizer: Tokenizer
+    questions: Sequence[Question]
+    """To learn from."""
+    held_out: Sequence[tuple[Source, str | None]] = ()
+    """To be judged by."""
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What is played, in digests: what a run goes on with has to be what it began with."""
+        judged = [(source.model_dump(mode="json"), version) for source, version in self.held_out]
+        asked = [question.as_json() for question in self.questions]
+        parts = {"the questions": asked, "the held-out environments": judged}
+        return {name: sha256(canonical_json(each)).hexdigest() for name, each in parts.items()}
+
+
+async def train(
+    settings: RlSettings,
+    playground: Playground,
+    *,
+    versions: Mapping[str, str],
+    hear: Callable[[Progress], None],
+    should_stop: Callable[[], bool] = lambda: False,
+    rewards: Rewards | None = None,
+) -> Outcome:
+    """Train to the last step, or until somebody asks for the end.
+
+    Args:
+        settings: Of the run.
+        playground: Opened by the caller, who also closes it.
+        versions: Of the libraries, for the record.
+        hear: Told of each step.
+        should_stop: Asked after each step.
+        rewards: What members of a group are told that they earned; by default what they did.
+
+    Raises:
+        ConfigError: The folder holds another run, or the model cannot be loaded.
+        CheckpointError: A checkpoint cannot be written.
+        TrainingError: Too few groups can teach something, no group comes through, or the loss is no number.
+        RefusedError: The gateway does not take what is asked for.
+    """
+    folder = RunFolder.open(settings, playground.digests, versions)
+    keep = settings.checkpoints
+    store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
+    with CheckpointWriter(store) as writer:
+        run = _Run(settings, playground, _Files(store, writer, folder), rewards)
+        folder.log_from(run.began_at)
+        with open_trackers(settings, run.began_at + 1) as tell:
+            return await run.play(hear, should_stop, tell)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Where a run is kept."""
+
+    store: CheckpointStore
+    writer: CheckpointWriter
+    folder: RunFolder
+
+
+class _Run:
+    """The parts of one run, from loading to the end."""
+
+    def __init__(
+        self,
+        settings: RlSettings,
+        playground: Playground,
+        files: _Files,
+        rewards: Rewards | None,
+    ) -> None:
+        self._settings = settings
+        self._playground = playground
+        self._run_files = files
+        checkpoint = files.store.newest()
+        self.began_at = checkpoint.step if checkpoint else 0
+        self._saved: Path | None = checkpoint.weights if checkpoint else None
+        self._model = _load(str(checkpoint.weights) if checkpoint else settings.model)
+        self._side_files = side_files(self._model, settings.model)
+        self._optimizer = make_optimizer(self._model, _optimisation(settings))
+        reference = _load(settings.model) if settings.objective.kl != "none" else None
+        self._update = Update(settings, self._model, self._optimizer, reference)
+        self._generation = Generation(
+            settings,
+            playground.gateway,
+            ModelSampler(self._model, playground.tokenizer.end_ids),
+            (playground.renderer, playground.tokenizer),
+            playground.questions,
+            rewards=rewards,
+        )
+        self._filling = BatchFilling[Member](
+            num_groups=settings.training.groups, **settings.filling.model_dump()
+        )
+        if checkpoint:
+            state = files.store.load_state(checkpoint)
+            restore_optimizer(self._model, self._optimizer, state["optimizer"])
+            self._generation.next_number = state["next_group"]
+            self._filling.restore(map(group_of, state["buffer"]))
+
+    async def play(
+        self,
+        hear: Callable[[Progress], None],
+        should_stop: Callable[[], bool],
+        tell: Callable[[int, Mapping[str, float]], None],
+    ) -> Outcome:
+        """Make the steps that are left."""
+        step, total, is_stopped = self.began_at, self._settings.training.steps, False
+        if step == 0 and self._playground.held_out:
+            self._tell(0, await self._validation(), tell)
+        while step < total and not is_stopped:
+            values = await self._step(step)
+            step += 1
+            is_stopped = should_stop()
+            is_last = step == total
+            if is_last or step % self._settings.validation.every == 0:
+                values |= await self._validation()
+            self._tell(step, values, tell)
+            if is_last or is_stopped or step % self._settings.checkpoints.every == 0:
+                await anyio.to_thread.run_sync(self._save, step)
+            hear(Progress(step, total, values))
+        await anyio.to_thread.run_sync(self._run_files.writer.wait)
+        ending = Ending.DONE if step >= total else Ending.STOPPED
+        return Outcome(ending, step, self.began_at, self._saved)
+
+    async def _step(self, number: int) -> dict[str, float]:
+        whole, policy = Meter(), self._generation.policy
+        policy.cpu_seconds = 0.0
+        self._generation.played.clear()
+        filled = await self._filling.fill(number, partial(self._generation.play, number))
+        generation, playing = policy.cpu_seconds, whole.cpu_seconds
+        learned = await anyio.to_thread.run_sync(self._update.learn, filled.groups, number)
+        return {
+            **figures_of_rollouts(self._generation.played, filled),
+            **learned,
+            "cpu_seconds/generation": generation,
+            "cpu_seconds/environment": playing - generation,
+            "seconds": whole.seconds,
+        }
+
+    async def _validation(self) -> dict[str, float]:
+        if not self._playground.held_out:
+            return {}
+        found = await evaluate(
+            self._playground.gateway,
+            ModelSampler(self._model, self._playground.tokenizer.end_ids),
+            self._playground.renderer,
+            self._playground.tokenizer,
+            self._playground.held_out,
+            samples=self._settings.validation.samples,
+            root_seed=self._settings.seed,
+            limits=limits_of(self._settings, self._generation.policy),
+            concurrency=self._settings.limits.concurrency,
+        )
+        return found.metrics()
+
+    def _tell(
+        self,
+        step: int,
+        values: Mapping[str, float],
+        tell: Callable[[int, Mapping[str, float]], None],
+    ) -> None:
+        self._run_files.folder.log(step, values)
+        tell(step, values)
+
+    def _save(self, step: int) -> None:
+        state = {
+            "optimizer": optimizer_state(self._model, self._optimizer),
+            "next_group": self._generation.next_number,
+            "buffer": [group_state(group) for group in self._filling.buffered],
+        }
+        weights = weights_of(self._model, tied_names(self._model))
+        self._run_files.writer.save(step, weights, state, self._side_files)
+        self._saved = self._run_files.store.weights.final(step)
+
+
+def _load(model: str) -> Model:
+    """Load a model to the GPU, or the CPU where there is none; without dropout, as it samples."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return load_model(model, gradient_checkpointing=False).to(device).eval()
+
+
+def _optimisation(settings: RlSettings) -> TrainingSettings:
+    asked = settings.training
+    return TrainingSettings(
+        learning_rate=asked.learning_rate, betas=asked.betas, weight_decay=asked.weight_decay
+    )

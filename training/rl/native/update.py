@@ -1,0 +1,183 @@
+"""One batch makes the policy better: log-probabilities again, gradients, and the steps of the optimizer."""
+
+# pyright: reportUnknownMemberType=false
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from astra_mcp.errors import TrainingError
+from astra_mcp.seeds import generator
+from training.rl.core.filling import Group
+from training.rl.native.generation import Member
+from training.rl.native.objective import Tokens, advantages, loss_sums
+from training.rl.native.settings import RlSettings
+from training.sft.model import Model
+
+__all__ = ["Update"]
+
+_Row = tuple[Member, float]
+RowT = TypeVar("RowT")
+
+
+@dataclass(frozen=True, slots=True)
+class _Padded:
+    """Rows padded on the right, where no causal attention looks; each tensor is [rows, tokens]."""
+
+    ids: Tensor
+    sampled: Tensor
+    """Log-probabilities; like the next two, at the place of the token before."""
+    advantages: Tensor
+    is_written: Tensor
+
+
+class Update:
+    """Updates a policy batch by batch."""
+
+    def __init__(
+        self,
+        settings: RlSettings,
+        model: Model,
+        optimizer: torch.optim.Optimizer,
+        reference: Model | None,
+    ) -> None:
+        """Take what learns.
+
+        Args:
+            settings: Of the run.
+            model: Stays in evaluation mode: the policy that learns is the one that wrote.
+            optimizer: Of its weights.
+            reference: What a divergence is measured from; None measures none.
+        """
+        self._settings = settings
+        self._model = model
+        self._optimizer = optimizer
+        self._reference = reference
+        self._device = next(model.parameters()).device
+
+    def learn(self, groups: Sequence[Group[Member]], step: int) -> dict[str, float]:
+        """Train on a batch, part by part.
+
+        Args:
+            groups: Each with rewards.
+            step: From 0; decides which part an episode is in.
+
+        Returns:
+            Figures of the batch: means over its tokens, ``gradient_norm`` over its parts. ``drift`` is how far
+            log-probabilities are from those with which a token was written, by earlier parts' updates.
+
+        Raises:
+            TrainingError: The loss is no number any more; the model is as before that part.
+        """
+        began = time.process_time()
+        rows = [
+            row
+            for group in groups
+            for row in zip(group.members, advantages(group.rewards or ()), strict=True)
+        ]
+        generator(self._settings.seed, "rl", "mini-batches", step).shuffle(rows)
+        parts = [*_cut(rows, self._settings.training.mini_batches)]
+        sums: dict[str, float] = {}
+        for part in parts:
+            _add(sums, self._learn_part(part, step))
+        written = max(sum(member.num_written for member, _ in rows), 1)
+        norm = sums.pop("gradient_norm") / len(parts)
+        return {
+            **{name: value / written for name, value in sums.items()},
+            "gradient_norm": norm,
+            "trained_tokens": written,
+            "cpu_seconds/update": time.process_time() - began,
+        }
+
+    def _learn_part(self, part: Sequence[_Row], step: int) -> dict[str, float]:
+        objective, settings = self._settings.objective, self._settings.training
+        num_tokens = max(sum(member.num_written for member, _ in part), 1)
+        ordered = sorted(part, key=lambda row: len(row[0].ids))
+        sums: dict[str, float] = {}
+        for at in range(0, len(ordered), settings.micro_batch_size):
+            rows = _padded(ordered[at : at + settings.micro_batch_size], self._device)
+            tokens, entropy = self._tokens(rows)
+            found = loss_sums(tokens, clip=objective.clip)
+            loss = found.policy - objective.entropy_weight * entropy
+            if objective.kl == "loss":
+                loss = loss + objective.kl_weight * found.kl
+            (loss / num_tokens).backward()
+            figures = {
+                "loss": loss,
+                "entropy": entropy,
+                "clip_fraction": found.clipped,
+                "drift": (tokens.logprobs - tokens.sampled).abs().sum(),
+            }
+            if self._reference is not None:
+                figures["kl"] = found.kl
+            _add(sums, {name: float(value.detach()) for name, value in figures.items()})
+        norm = float(torch.nn.utils.clip_grad_norm_(self._model.parameters(), settings.clip_norm))
+        if not (math.isfinite(norm) and math.isfinite(sums["loss"])):
+            self._optimizer.zero_grad()
+            raise TrainingError(
+                f"the loss or its gradient is no number any more in step {step + 1}; the checkpoints before"
+                " it are as they were: take a smaller training.learning_rate in another folder"
+            )
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        return {**sums, "gradient_norm": norm}
+
+    def _tokens(self, rows: _Padded) -> tuple[Tokens, Tensor]:
+        """Compute what the policy wrote again, and the sum of its entropies."""
+        logprobs = _logprobs(self._model, rows)
+        with torch.no_grad():
+            reference = None if self._reference is None else _logprobs(self._reference, rows)
+        written = rows.ids[:, 1:][rows.is_written][:, None]
+        entropy = -(logprobs.exp() * logprobs).sum()
+        tokens = Tokens(
+            logprobs=logprobs.gather(-1, written)[:, 0],
+            sampled=rows.sampled[rows.is_written],
+            advantages=rows.advantages[rows.is_written],
+            reference=None if reference is None else reference.gather(-1, written)[:, 0],
+        )
+        return tokens, entropy
+
+
+def _add(sums: dict[str, float], values: Mapping[str, float]) -> None:
+    for name, value in values.items():
+        sums[name] = sums.get(name, 0.0) + value
+
+
+def _cut(rows: Sequence[RowT], num_parts: int) -> Iterator[Sequence[RowT]]:
+    """Cut into parts whose sizes differ by at most one."""
+    ends = [len(rows) * n // num_parts for n in range(num_parts + 1)]
+    return (rows[begin:end] for begin, end in pairwise(ends))
+
+
+def _padded(rows: Sequence[_Row], device: torch.device) -> _Padded:
+    longest = max(len(member.ids) for member, _ in rows)
+
+    def table(values: Sequence[Sequence[float]], kind: torch.dtype) -> Tensor:
+        padded = [[*row, *[0] * (longest - len(row))] for row in values]
+        return torch.tensor(padded, dtype=kind, device=device)
+
+    members = [member for member, _ in rows]
+    scores = torch.tensor([score for _, score in rows], dtype=torch.float32, device=device)
+    is_written = table([m.mask for m in members], torch.bool)[:, 1:]
+    return _Padded(
+        ids=table([m.ids for m in members], torch.long),
+        sampled=table([m.logprobs for m in members], torch.float32)[:, 1:],
+        advantages=scores[:, None].expand_as(is_written),
+        is_written=is_written,
+    )
+
+
+def _logprobs(model: Model, rows: _Padded) -> Tensor:
+    """Log-probabilities of all tokens at the places that the policy wrote: [written tokens, vocabulary].
+
+    Logits are computed where some row has such a place alone, since a vocabulary may have 150,000 members.
+    """
+    kept = rows.is_written.any(dim=0).nonzero().squeeze(1)
+    output = cast("Any", model)(input_ids=rows.ids, use_cache=False, logits_to_keep=kept)
+    return torch.log_softmax(output.logits[rows.is_written[:, kept]].float(), -1)
