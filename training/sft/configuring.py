@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -14,7 +14,9 @@ from astra_mcp.types import JsonObject
 from training.sft.presets import find_preset
 from training.sft.settings import SftSettings
 
-__all__ = ["read_assignments", "read_settings"]
+__all__ = ["read_assignments", "read_settings", "read_settings_of"]
+
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 _PRESET = "preset"
 _PATH_KEYS = ("file",)
@@ -40,11 +42,29 @@ def read_settings(
         raise ConfigError(f"{file}: {_PRESET}: must be a text in quotation marks")
     chosen = preset or named
     settled = _merged(find_preset(chosen).settings if chosen else {}, written)
+    return _validated(SftSettings, _merged(settled, overrides), file)
+
+
+def read_settings_of(kind: type[SettingsT], file: Path, overrides: Mapping[str, Any]) -> SettingsT:
+    """Read the settings of a run of another kind, which has no presets.
+
+    Args:
+        kind: What the settings are.
+        file: TOML.
+        overrides: See :func:`read_settings`.
+
+    Raises:
+        ConfigError: See :func:`read_settings`.
+    """
+    return _validated(kind, _merged(_read_toml(file), overrides), file)
+
+
+def _validated(kind: type[SettingsT], values: Mapping[str, Any], file: Path | None) -> SettingsT:
     try:
-        return SftSettings.model_validate(_merged(settled, overrides))
+        return kind.model_validate(values)
     except ValidationError as error:
         where = str(file) if file else "the options"
-        faults = [_words_of(fault) for fault in error.errors(include_url=False)]
+        faults = [_words_of(fault, kind) for fault in error.errors(include_url=False)]
         raise ConfigError("\n  ".join([f"{where} cannot be used:", *faults])) from None
 
 
@@ -111,11 +131,11 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def _words_of(fault: ErrorDetails) -> str:
+def _words_of(fault: ErrorDetails, kind: type[BaseModel]) -> str:
     place = ".".join(map(str, fault["loc"])) or "settings"
     match fault["type"]:
         case "extra_forbidden":
-            close = closest(str(fault["loc"][-1]), known := _keys_at(fault["loc"][:-1]))
+            close = closest(str(fault["loc"][-1]), known := _keys_at(kind, fault["loc"][:-1]))
             hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
             return f"{place}: there is no such setting; {hint}"
         case "missing":
@@ -124,14 +144,14 @@ def _words_of(fault: ErrorDetails) -> str:
             return f"{place}: {fault_words(fault['type'], fault['msg'])}"
 
 
-def _keys_at(place: Sequence[int | str]) -> Sequence[str]:
-    """Name the settings of a section; those on top may also name a preset."""
-    model: Any = SftSettings
+def _keys_at(kind: type[BaseModel], place: Sequence[int | str]) -> Sequence[str]:
+    """Name the settings of a section; those of SFT may also name a preset on top."""
+    model: Any = kind
     for key in place:
         if isinstance(key, str):
             model = model.model_fields[key].annotation
             model = next((each for each in get_args(model) if _is_model(each)), model)
-    return [*model.model_fields, *(() if place else (_PRESET,))]
+    return [*model.model_fields, *(() if place or kind is not SftSettings else (_PRESET,))]
 
 
 def _is_model(kind: Any) -> bool:

@@ -2,5 +2,6 @@
 
 Knows options, tables and pages; what a run does is :mod:`training.sft`'s. PyTorch is loaded when a run
 begins. ``command`` holds the commands; of ``train sft``, ``sft`` puts the parts of a run together, ``plan``
-shows what it will use, ``validating`` plays held-out environments; ``page`` draws the curves.
+shows what it will use, ``validating`` plays held-out environments; ``rl`` does ``train rl``; ``stopping``
+hears signals for both, and ``page`` draws the curves.
 """

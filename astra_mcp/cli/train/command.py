@@ -1,14 +1,15 @@
 """``astra-mcp train``: its commands and their options."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, report_errors
-from training.sft.configuring import read_assignments, read_settings
+from training.rl.native.settings import RlSettings
+from training.sft.configuring import read_assignments, read_settings, read_settings_of
 from training.sft.preparing import check_versions
 from training.sft.presets import PRESETS
 
@@ -65,6 +66,43 @@ def sft(
         from astra_mcp.cli.train.sft import run_sft  # noqa: PLC0415 - it loads PyTorch
 
         run_sft(settings, preset, versions, dry_run=dry_run, as_json=as_json)
+
+
+@app.command()
+def rl(
+    *,
+    config: Annotated[
+        Path, typer.Option(metavar="FILE", help="TOML with the settings: docs/training.md.")
+    ],
+    backend: Annotated[
+        Literal["native"], typer.Option(help="What updates the model: plain PyTorch.")
+    ] = "native",
+    model: Annotated[str | None, typer.Option(help="A folder, or a name of the hub.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="The run's folder; one that was begun goes on.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any setting, as training.steps=100; repeatable."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Train a model by GRPO on what it earns in environments, through the gateway.
+
+    Ctrl-C saves the step that is under way; the same command goes on from there.
+    """
+    del backend  # there is one so far
+    with report_errors():
+        overrides: dict[str, Any] = {**read_assignments(assignments or ())}
+        named = {"model": model, "out": str(folder) if folder else None}
+        overrides |= {key: value for key, value in named.items() if value is not None}
+        settings = read_settings_of(RlSettings, user_path(config), overrides)
+        versions = check_versions()
+        from astra_mcp.cli.train.rl import run_rl  # noqa: PLC0415 - it loads PyTorch
+
+        run_rl(settings, versions, as_json=as_json)
 
 
 @app.command()

@@ -17,7 +17,7 @@ __all__ = ["Plan", "print_outcome", "print_plan", "show_progress"]
 
 _GIB = 2**30
 _PAUSE_SECONDS = 30.0
-_FIGURES = ("loss", "validation_loss", "greedy/reward", "sampled/reward")
+_FIGURES = ("loss", "rollout/reward", "validation_loss", "greedy/reward", "sampled/reward")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

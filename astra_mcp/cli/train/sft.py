@@ -1,21 +1,20 @@
 """Puts the parts of a run of SFT together: model, data, gateway, and what people see."""
 
 import os
-import signal
-from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Any
 
-import anyio
 import anyio.from_thread
 import anyio.to_thread
 import typer
 
 from astra_mcp.cli.train.plan import Plan, print_outcome, print_plan, show_progress
+from astra_mcp.cli.train.stopping import hearing_signals
 from astra_mcp.cli.train.validating import open_validator
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import ExitCode, print_json, run_async, say
@@ -155,7 +154,7 @@ async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -
     stop = Event()
     async with (
         open_validator(settings, renderer, tokenizer) as validator,
-        _hearing_signals(stop),
+        hearing_signals(stop),
     ):
 
         def validate(model: Any, step: int) -> Mapping[str, float]:
@@ -170,22 +169,3 @@ async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -
                     should_stop=stop.is_set,
                 )
             )
-
-
-@asynccontextmanager
-async def _hearing_signals(stop: Event) -> AsyncGenerator[None]:
-    """Ask for the end at the first signal; the second one leaves at once, as a kill does."""
-
-    async def hear() -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async for _ in signals:
-                if stop.is_set():
-                    say.print("left at once: the newest checkpoint is as it was")
-                    os._exit(ExitCode.STOPPED)
-                stop.set()
-                say.print("the step under way is finished and saved; once more leaves at once")
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(hear)
-        yield
-        group.cancel_scope.cancel()

@@ -69,8 +69,8 @@ class Update:
             step: From 0; decides which part an episode is in.
 
         Returns:
-            Figures of the batch: means over its tokens, ``gradient_norm`` over its parts. ``drift`` is how far
-            log-probabilities are from those with which a token was written, by earlier parts' updates.
+            Figures of the batch: means over its tokens, ``gradient_norm`` over its parts. ``drift`` is how
+            far log-probabilities are from those with which a token was written, by earlier parts' updates.
 
         Raises:
             TrainingError: The loss is no number any more; the model is as before that part.

@@ -1,0 +1,93 @@
+"""Puts the parts of a run of GRPO together: model, gateway, questions, and what people see."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from threading import Event
+
+import typer
+
+from astra_mcp.cli.train.plan import print_outcome, show_progress
+from astra_mcp.cli.train.stopping import hearing_signals
+from astra_mcp.compose.settings import load_settings
+from astra_mcp.errors import ConfigError
+from astra_mcp.report.console import ExitCode, out, run_async, say
+from astra_mcp.report.shown import Table, whole
+from astra_mcp.serving.process.gateway_access import open_gateway_access
+from astra_mcp.types import JsonObject
+from gateway.api.client import GatewayClient
+from training.render import load_tokenizer
+from training.rl.native.questions import find_held_out, find_questions
+from training.rl.native.settings import RlSettings
+from training.rl.native.trainer import Playground, train
+from training.sft.training import Ending, Outcome
+
+__all__ = ["run_rl"]
+
+
+def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) -> None:
+    """Find what is played, say what will be used, and train.
+
+    Args:
+        settings: Of the run.
+        versions: Of the libraries.
+        as_json: Print one JSON object in the place of tables.
+
+    Raises:
+        ConfigError: Something cannot be used; names it.
+    """
+    if settings.log.wandb_project and find_spec("wandb") is None:
+        raise ConfigError("log.wandb_project needs Weights & Biases: install astra-mcp[wandb]")
+    outcome, shown = run_async(_run, settings, versions, as_json)
+    print_outcome(outcome, shown, as_json=as_json)
+    if outcome.ending is Ending.STOPPED:
+        say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
+        raise typer.Exit(ExitCode.STOPPED)
+
+
+async def _run(
+    settings: RlSettings, versions: Mapping[str, str], as_json: bool
+) -> tuple[Outcome, JsonObject]:
+    tokenizer, renderer = load_tokenizer(settings.model)
+    stop = Event()
+    async with (
+        open_gateway_access(load_settings(), url=settings.url) as access,
+        GatewayClient(access.url, access.key) as client,
+        hearing_signals(stop),
+    ):
+        playground = Playground(
+            gateway=client,
+            renderer=renderer,
+            tokenizer=tokenizer,
+            questions=await find_questions(client, settings),
+            held_out=await find_held_out(client, settings),
+        )
+        shown = _print_plan(settings, playground, versions, as_json=as_json)
+        with show_progress(settings.training.steps) as hear:
+            outcome = await train(
+                settings, playground, versions=versions, hear=hear, should_stop=stop.is_set
+            )
+    return outcome, shown
+
+
+def _print_plan(
+    settings: RlSettings, playground: Playground, versions: Mapping[str, str], *, as_json: bool
+) -> JsonObject:
+    training, filling = settings.training, settings.filling
+    age = "any" if filling.max_age is None else f"{filling.max_age} steps"
+    rows = {
+        "model": f"{settings.model}, calls in the dialect {playground.renderer.dialect.name}",
+        "libraries": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "questions": f"{len(playground.questions):,}, and {len(playground.held_out):,} held out",
+        "steps": (
+            f"{training.steps:,} of {training.groups} groups of {training.group_size} episodes;"
+            f" {training.mini_batches} updates each, learning rate {training.learning_rate:g}"
+        ),
+        "filling": f"spread above {filling.min_spread:g}, age {age}, refills up to {filling.max_refills}",
+        "checkpoints": f"every {settings.checkpoints.every} steps into {settings.out}",
+    }
+    if not as_json:
+        table = Table(whole("what"), "value", header=False)
+        for name, value in rows.items():
+            table.add_row(name, value)
+        out.print(table)
+    return {**rows}

@@ -1,0 +1,74 @@
+"""`train rl` on a small model: what it says, and what it refuses before anything is loaded."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from astra_mcp.cli.train.command import app
+from training.tiny.model import SMALLEST
+from training.tiny.start import save_start
+
+from micro_runs import write_micro_bundles
+
+pytestmark = pytest.mark.train
+
+_CONFIG = """
+model = "start"
+out = "run"
+[[data]]
+environments = {names}
+[training]
+steps = 1
+groups = 1
+group_size = 2
+learning_rate = 0.01
+[filling]
+max_refills = 0
+[limits]
+turns = 1
+turn_tokens = 2
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with environments, and a configuration of a run that plays them."""
+    names = write_micro_bundles(tmp_path / "environments", 2, questions=1, seed=5)
+    (tmp_path / "run.toml").write_text(_CONFIG.format(names=json.dumps(names)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASTRA_MCP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ASTRA_MCP_ENVIRONMENTS", json.dumps([str(tmp_path / "environments")]))
+    return tmp_path
+
+
+def run(*options: str) -> tuple[int, str]:
+    found = CliRunner().invoke(app, ["rl", "--config", "run.toml", *options])
+    return found.exit_code, " ".join(found.output.split())
+
+
+def test_a_run_plays_what_its_file_names_and_says_why_it_ends(place: Path) -> None:
+    save_start(place / "start", size=SMALLEST)
+    code, said = run()
+    assert code == 1
+    assert "2, and 0 held out" in said
+    assert "step 0: of 1 groups that were played, 0 can teach something" in said
+    assert (place / "run" / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("training.stps=3", "training.stps: there is no such setting; did you mean steps?"),
+        ("filling.max_age=0", "filling.max_age: Input should be greater than or equal to 1"),
+        ("model=nowhere", "nowhere"),
+    ],
+)
+def test_what_is_wrong_is_named_and_leaves_no_folder(
+    place: Path, assignment: str, message: str
+) -> None:
+    code, said = run("--set", assignment)
+    assert code == 2
+    assert message in said
+    assert not (place / "run").exists()
