@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from training.sft.settings import TrainingSettings
+
 from documented_code import ROOT, error_tree, pages, read_product, with_blocks
 from source_graph import Source, SourceGraph
 
@@ -33,6 +35,7 @@ _NO_MODULES = {
     # settings
     "registry.embedder",
     "registry.url",
+    *(f"training.{name}" for name in TrainingSettings.model_fields),
     # a variable of an example
     "gateway.agent",
     "gateway.url",
