@@ -29,6 +29,7 @@ AstraError
     TransportError
         RefusedError    in gateway.api.client
         CallRefusedError    in gateway.api.client
+    TrainingError
     SourceError
     AgentError    in training.rollout.agent
     LimitReachedError    in training.rollout.limits
@@ -72,6 +73,7 @@ __all__ = [
     "SandboxUnavailableError",
     "SourceError",
     "ToolCodeError",
+    "TrainingError",
     "TransportError",
     "UndecidedError",
     "UnknownNameError",
@@ -309,6 +311,10 @@ class DrawError(AstraError):
 
 class TransportError(AstraError):
     """A client could not reach the gateway, or did not understand its answer."""
+
+
+class TrainingError(AstraError):
+    """A run of training cannot go on; its checkpoints stay as they were."""
 
 
 class SourceError(AstraError):

@@ -70,6 +70,9 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.score.command:score",
         "Score trajectories in seven dimensions, by a judge and by their record.",
     ),
+    "train": Listed(
+        "astra_mcp.cli.train.command:app", "Train models, and draw the curves of runs."
+    ),
     "export": Listed(
         "astra_mcp.cli.datasets.commands:app",
         "Write environments and trajectories as files for others.",

@@ -30,6 +30,8 @@ class CallRequest:
     """JSON text of an object. Anything else is answered with an error, reaches no tool, and counts."""
     id: str = ""
     """The agent's own name for it; by default one is made."""
+    fault: str = ""
+    """Why the call could not be read, if so: it is answered by that, reaches no tool, and counts."""
 
     @classmethod
     def of(cls, name: str, arguments: JsonObject) -> "CallRequest":

@@ -234,7 +234,7 @@ class LiveEpisode:
             UntoldTokensError: A limit of tokens cannot be kept.
         """
         with self._stopping():
-            said = (text for call in calls for text in (call.name, call.arguments, call.id))
+            said = (t for c in calls for t in (c.name, c.arguments, c.id, c.fault))
             _check_texts(content, reasoning, *said)
             prepared = [self._prepare(call) for call in calls]
             self._say(content, reasoning, tuple(call.message for call in prepared))
@@ -256,13 +256,14 @@ class LiveEpisode:
         self._notes.append(CallNote(tool_call_id=name, seq=call.seq, is_error=is_error))
 
     def _prepare(self, call: CallRequest) -> "_Prepared":
-        parsed = parse_arguments(call.arguments)
+        parsed = call.fault or parse_arguments(call.arguments)
         is_fault = isinstance(parsed, str)
         function = FunctionCall(name=call.name, arguments=call.arguments)
         return _Prepared(
             message=ToolCall(id=self._name_call(call), function=function),
             arguments={} if is_fault else parsed,
             fault=parsed if is_fault else None,
+            is_unreadable=bool(call.fault),
             # What is malformed takes its place like any other call: it counts, too.
             seq=next(self._seqs),
         )
@@ -279,7 +280,8 @@ class LiveEpisode:
             # A listed tool is refused for the call's id or place alone: no mistake of the agent.
             if error.code != _INVALID_PARAMS or name in self._listed:
                 raise
-            return _Outcome(text=error.message, is_invalid=True)
+            text = call.fault if call.is_unreadable and call.fault else error.message
+            return _Outcome(text=text, is_invalid=True)
         except EpisodeEndedError as error:
             return _Outcome(text=str(error), ended=error)
         if result is None:
@@ -301,6 +303,8 @@ class _Prepared:
     arguments: JsonObject
     fault: str | None
     """What is wrong with the arguments that the agent wrote; those above are then empty."""
+    is_unreadable: bool
+    """Already the agent could not read the call, so that it has no name either."""
     seq: int
 
 

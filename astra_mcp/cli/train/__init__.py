@@ -1,0 +1,6 @@
+"""``astra-mcp train``: training models, and the curves of runs.
+
+Knows options, tables and pages; what a run does is :mod:`training.sft`'s. PyTorch is loaded when a run
+begins. ``command`` holds the commands; of ``train sft``, ``sft`` puts the parts of a run together, ``plan``
+shows what it will use, ``validating`` plays held-out environments; ``page`` draws the curves.
+"""

@@ -1,0 +1,191 @@
+"""Puts the parts of a run of SFT together: model, data, gateway, and what people see."""
+
+import os
+import signal
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import typer
+
+from astra_mcp.cli.train.plan import Plan, print_outcome, print_plan, show_progress
+from astra_mcp.cli.train.validating import open_validator
+from astra_mcp.errors import ConfigError
+from astra_mcp.report.console import ExitCode, print_json, run_async, say
+from training.render import Renderer, ThinkingPolicy, Tokenizer, load_tokenizer
+from training.sft.devices import parallelism
+from training.sft.estimate import config_of, count_parameters, devices_here, estimate_memory
+from training.sft.model import model_config
+from training.sft.preparing import Prepared, check_fit, prepare
+from training.sft.presets import find_preset
+from training.sft.run_folder import START
+from training.sft.settings import SftSettings
+from training.sft.training import Ending, Outcome, train
+from training.tiny.start import save_start
+
+__all__ = ["run_sft"]
+
+_TINY = "tiny"
+
+
+def run_sft(
+    settings: SftSettings,
+    preset: str | None,
+    versions: Mapping[str, str],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Check everything, say what will be used, and train.
+
+    Args:
+        settings: Of the run.
+        preset: By whose name it was asked for.
+        versions: Of the libraries.
+        dry_run: Stop before anything is written or trained.
+        as_json: Print one JSON object in the place of tables.
+
+    Raises:
+        ConfigError: Something cannot be used; names it.
+    """
+    is_first = os.environ.get("RANK", "0") == "0"
+    parallelism(settings)
+    _check_environments(settings)
+    _check_wandb(settings)
+    plan, text = _look(settings, preset, versions, is_dry=dry_run)
+    shown = print_plan(plan, as_json=as_json) if is_first else {}
+    if dry_run:
+        if as_json:
+            print_json(shown)
+        return
+    if plan.prepared is None or text is None:
+        raise ConfigError("there is nothing to train on: name a set with [[data]] or --data FILE")
+    outcome = run_async(_train, plan.prepared, *text)
+    if not is_first:
+        return
+    print_outcome(outcome, shown, as_json=as_json)
+    if outcome.ending is Ending.STOPPED:
+        say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
+        raise typer.Exit(ExitCode.STOPPED)
+
+
+def _check_environments(settings: SftSettings) -> None:
+    if settings.validation.environments and settings.parallel.processes > 1:
+        raise ConfigError(
+            "validation.environments: a model that is spread over processes plays no environments; name"
+            " validation.file, and play with its checkpoints"
+        )
+
+
+def _check_wandb(settings: SftSettings) -> None:
+    if settings.log.wandb_project and find_spec("wandb") is None:
+        raise ConfigError("log.wandb_project needs Weights & Biases: install astra-mcp[wandb]")
+
+
+def _look(
+    settings: SftSettings, preset: str | None, versions: Mapping[str, str], *, is_dry: bool
+) -> tuple[Plan, tuple[Renderer, Tokenizer] | None]:
+    sizes = find_preset(preset) if preset else None
+    text: tuple[Renderer, Tokenizer] | None = None
+    prepared: Prepared | None = None
+    with _model_of(settings, is_dry=is_dry) as model:
+        try:
+            config: Any = model_config(model)
+        except ConfigError:
+            is_of_preset = sizes is not None and sizes.settings["model"] == settings.model
+            if not is_dry or sizes is None or sizes.shape is None or not is_of_preset:
+                raise
+            config = config_of(sizes)
+        else:
+            thinking = ThinkingPolicy(settings.examples.thinking)
+            tokenizer, renderer = load_tokenizer(model, thinking=thinking)
+            text = renderer, tokenizer
+            if settings.data or not is_dry:
+                prepared = prepare(settings, renderer, tokenizer, model=model, versions=versions)
+                check_fit(prepared, config)
+    parameters = count_parameters(config)
+    tokens = trained = settings.examples.max_tokens
+    if prepared is not None:
+        tokens = max(len(each.ids) for each in prepared.examples)
+        trained = max(each.num_trained for each in prepared.examples)
+    memory = estimate_memory(
+        config, settings, parameters=parameters, tokens=tokens, trained=trained
+    )
+    plan = Plan(
+        settings=settings,
+        preset=preset,
+        parameters=parameters,
+        dialect=text[0].dialect.name if text else None,
+        prepared=prepared,
+        memory=memory,
+        tokens=tokens,
+        devices=devices_here(),
+        versions=versions,
+    )
+    return plan, text
+
+
+@contextmanager
+def _model_of(settings: SftSettings, *, is_dry: bool) -> Generator[str]:
+    """Find the model; the small one is made beside the run, or, where nothing may be written, elsewhere."""
+    if settings.model != _TINY:
+        yield settings.model
+        return
+    with TemporaryDirectory(prefix="astra-mcp-") as elsewhere:
+        start = (Path(elsewhere) if is_dry else settings.out) / START
+        if not start.exists():
+            try:
+                start.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise ConfigError(f"{start} cannot be made: {error.strerror}") from None
+            save_start(start)
+        yield str(start)
+
+
+async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -> Outcome:
+    """Train in a thread, while this one hears signals and serves the gateway that the model plays through."""
+    settings = prepared.settings
+    stop = Event()
+    async with (
+        open_validator(settings, renderer, tokenizer) as validator,
+        _hearing_signals(stop),
+    ):
+
+        def validate(model: Any, step: int) -> Mapping[str, float]:
+            return anyio.from_thread.run(validator, model, step) if validator is not None else {}
+
+        with show_progress(len(prepared.batches)) as hear:
+            return await anyio.to_thread.run_sync(
+                lambda: train(
+                    prepared,
+                    hear=hear,
+                    validate=validate if validator is not None else None,
+                    should_stop=stop.is_set,
+                )
+            )
+
+
+@asynccontextmanager
+async def _hearing_signals(stop: Event) -> AsyncGenerator[None]:
+    """Ask for the end at the first signal; the second one leaves at once, as a kill does."""
+
+    async def hear() -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                if stop.is_set():
+                    say.print("left at once: the newest checkpoint is as it was")
+                    os._exit(ExitCode.STOPPED)
+                stop.set()
+                say.print("the step under way is finished and saved; once more leaves at once")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hear)
+        yield
+        group.cancel_scope.cancel()

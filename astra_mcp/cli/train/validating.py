@@ -1,0 +1,73 @@
+"""Held-out environments that a model plays while it learns, through a gateway."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from astra_mcp.cli.rollout.episode_sources import ask_sources, find_sources
+from astra_mcp.compose.settings import load_settings
+from astra_mcp.serving.process.gateway_access import open_gateway_access
+from gateway.api.client import GatewayClient
+from training.evaluation.evaluating import evaluate
+from training.evaluation.sampler import ModelSampler
+from training.render import Renderer, Tokenizer
+from training.rollout.plan import Source
+from training.sft.settings import SftSettings
+from training.sft.training import Validator
+
+__all__ = ["GatewayValidator", "open_validator"]
+
+
+class GatewayValidator:
+    """Plays the same episodes at each validation; made by :func:`open_validator`."""
+
+    def __init__(
+        self,
+        gateway: GatewayClient,
+        sources: list[tuple[Source, str | None]],
+        renderer: Renderer,
+        tokenizer: Tokenizer,
+        settings: SftSettings,
+    ) -> None:
+        self._gateway = gateway
+        self._sources = sources
+        self._renderer = renderer
+        self._tokenizer = tokenizer
+        self._settings = settings
+
+    async def __call__(self, model: Any, step: int) -> Mapping[str, float]:
+        """Play greedily and at T = 1, and give the figures."""
+        del step
+        found = await evaluate(
+            self._gateway,
+            ModelSampler(model, self._tokenizer.end_ids),
+            self._renderer,
+            self._tokenizer,
+            self._sources,
+            samples=self._settings.validation.samples,
+            root_seed=self._settings.seed,
+        )
+        return found.metrics()
+
+
+@asynccontextmanager
+async def open_validator(
+    settings: SftSettings, renderer: Renderer, tokenizer: Tokenizer
+) -> AsyncGenerator[Validator | None]:
+    """Reach the gateway and find the environments; None where none is named.
+
+    Raises:
+        ConfigError: The gateway's key is missing.
+        UnknownNameError: The gateway has no such environment; names the closest ones.
+        TransportError: It does not answer.
+    """
+    asked = settings.validation
+    if not asked.environments:
+        yield None
+        return
+    async with (
+        open_gateway_access(load_settings(), url=asked.url) as access,
+        GatewayClient(access.url, access.key) as client,
+    ):
+        found = await find_sources(client, ask_sources(asked.environments, None, None, None))
+        yield GatewayValidator(client, [*found.sources], renderer, tokenizer, settings)

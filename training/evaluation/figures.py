@@ -1,0 +1,121 @@
+"""The figures of an evaluation: what the episodes of a policy come to."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import cast
+
+from astra_mcp.trajectory import AssistantMessage, FunctionCall, Trajectory
+from astra_mcp.types import JsonObject
+from training.rl.core.playing import PolicyTrajectory
+from training.rl.core.policy_agent import UNREADABLE
+from training.rollout.arguments import parse_arguments
+
+__all__ = ["Evaluation", "Figures", "figures_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Means over the episodes that have a reward; None where there is none."""
+
+    episodes: int
+    failed: int
+    """Without a reward: they are in no mean."""
+    failures: Mapping[str, int]
+    """Of those, by the boundary at which they failed."""
+    reward: float | None
+    recall: float | None
+    precision: float | None
+    calls: float | None
+    """As the reward counts them."""
+    turns: float | None
+    tokens: float | None
+    """That the policy wrote."""
+    unknown_tools: float | None
+    """Calls of tools that the episode does not list."""
+    malformed: float | None
+    """Calls that could not be read, or whose arguments are no JSON object."""
+    stops: Mapping[str, int]
+    """Why the episodes with a reward ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One policy on one set of environments."""
+
+    greedy: Figures
+    sampled: Figures | None
+    """At T = 1; None where no samples were asked for."""
+
+    def metrics(self) -> dict[str, float]:
+        """Give the figures as flat numbers, such as ``greedy/reward``; without those that there are not."""
+        parts = {"greedy": self.greedy, "sampled": self.sampled}
+        return {
+            f"{part}/{name}": float(value)
+            for part, figures in parts.items()
+            if figures is not None
+            for name, value in _flat(asdict(figures))
+        }
+
+    def as_json(self) -> JsonObject:
+        """Give the figures as JSON has them."""
+        return asdict(self)
+
+
+def figures_of(played: Sequence[PolicyTrajectory]) -> Figures:
+    """Add up the episodes of one temperature."""
+    scored = [one for one in played if one.reward is not None]
+    rewards = [one.trajectory.reward for one in scored if one.trajectory.reward is not None]
+    failed = [one.trajectory for one in played if one.reward is None]
+    return Figures(
+        episodes=len(played),
+        failed=len(failed),
+        failures=_counted(t.failure.boundary.value if t.failure else "no job" for t in failed),
+        reward=_mean(r.reward for r in rewards),
+        recall=_mean(r.recall for r in rewards),
+        precision=_mean(r.precision for r in rewards),
+        calls=_mean(r.calls for r in rewards),
+        turns=_mean(len(one.turns) for one in scored),
+        tokens=_mean(sum(one.mask) for one in scored),
+        unknown_tools=_mean(_num_unknown(one.trajectory) for one in scored),
+        malformed=_mean(_num_malformed(one.trajectory) for one in scored),
+        stops=_counted(one.trajectory.stop.value for one in scored),
+    )
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    rows = list(values)
+    return sum(rows) / len(rows) if rows else None
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
+
+
+def _calls(trajectory: Trajectory) -> Iterator[FunctionCall]:
+    for message in trajectory.messages:
+        if isinstance(message, AssistantMessage):
+            yield from (call.function for call in message.tool_calls)
+
+
+def _is_malformed(call: FunctionCall) -> bool:
+    return call.name == UNREADABLE or isinstance(parse_arguments(call.arguments), str)
+
+
+def _num_malformed(trajectory: Trajectory) -> int:
+    return sum(_is_malformed(call) for call in _calls(trajectory))
+
+
+def _num_unknown(trajectory: Trajectory) -> int:
+    documents = [cast("JsonObject", tool["function"]) for tool in trajectory.tools]
+    listed = {str(document["name"]) for document in documents}
+    readable = (call for call in _calls(trajectory) if call.name != UNREADABLE)
+    return sum(call.name not in listed for call in readable)
+
+
+def _flat(figures: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from _flat(cast("Mapping[str, object]", value), f"{prefix}{name}/")
+        elif isinstance(value, (int, float)):
+            yield f"{prefix}{name}", value

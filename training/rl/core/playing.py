@@ -1,0 +1,156 @@
+"""Play rollouts by a policy through the gateway, and keep both: the trajectory, and its tokens."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from astra_mcp.concurrency import map_concurrently
+from astra_mcp.llm.usage import Usage
+from astra_mcp.trajectory import Trajectory
+from gateway.api.client import GatewayClient
+from training.render.renderer import Renderer
+from training.render.tokens import Tokenizer
+from training.rl.core.policy import Policy, PolicyLimits
+from training.rl.core.policy_agent import PolicyAgent
+from training.rl.core.rounds import Rounds
+from training.rl.core.token_log import TokenLog, TokenTurn
+from training.rollout.plan import Rollout
+from training.rollout.run import run_rollouts
+
+__all__ = ["PolicyTrajectory", "play_policy"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTrajectory:
+    """An episode that a policy played."""
+
+    trajectory: Trajectory
+    """As any agent leaves it; it says at what boundary an episode failed."""
+    ids: tuple[int, ...]
+    """All tokens: what was shown and what was written; empty where the episode was never opened."""
+    mask: tuple[bool, ...]
+    """Which of them the policy wrote."""
+    logprobs: tuple[float, ...]
+    """Of those; 0 at all others."""
+    turns: tuple[TokenTurn, ...]
+
+    @property
+    def reward(self) -> float | None:
+        """None where the episode failed, or has no job."""
+        reward = self.trajectory.reward
+        return None if reward is None else reward.reward
+
+
+async def play_policy(
+    gateway: GatewayClient,
+    policy: Policy,
+    renderer: Renderer,
+    tokenizer: Tokenizer,
+    rollouts: Sequence[Rollout],
+    *,
+    temperature: float,
+    limits: PolicyLimits | None = None,
+    concurrency: int,
+) -> list[PolicyTrajectory]:
+    """Play all rollouts, at most ``concurrency`` at once and in lock step; in the order of the rollouts.
+
+    A failed episode is one without a reward, and its trajectory says where it failed. An exception of the
+    policy or of the renderer ends all: the episodes are closed, and it propagates.
+
+    Args:
+        gateway: An open client of the control plane.
+        policy: Writes the turns.
+        renderer: Of its chat template.
+        tokenizer: Of the policy.
+        rollouts: What is played; no two are the same.
+        temperature: 0 is greedy.
+        limits: Of each episode; by default those of the policy.
+        concurrency: Open episodes at once, and contexts in a batch.
+
+    Raises:
+        ValueError: Two rollouts are the same, a group has more members than are played at once, or a turn
+            has more tokens than an episode.
+        RefusedError: The gateway does not take what the rollouts ask for (422).
+    """
+    limits = limits or policy.limits
+    _check(rollouts, limits)
+    played: dict[int, PolicyTrajectory] = {}
+    for table in _tables(rollouts, concurrency):
+        logs = {rollouts[place].agent_seed: (place, TokenLog()) for place in table}
+        rounds = Rounds(policy, table, temperature=temperature, max_tokens=limits.turn_tokens)
+        agent = PolicyAgent(
+            renderer,
+            tokenizer,
+            logs=logs,
+            write=rounds.turn,
+            leave=rounds.leave,
+            max_context=limits.context_tokens,
+            max_tokens=limits.turn_tokens,
+        )
+        for place, trajectory in await _play(gateway, agent, rollouts, table, rounds, limits):
+            log = logs[rollouts[place].agent_seed][1]
+            played[place] = PolicyTrajectory(
+                trajectory=trajectory,
+                ids=tuple(log.ids),
+                mask=tuple(log.mask),
+                logprobs=tuple(log.logprobs),
+                turns=tuple(log.turns),
+            )
+    return [played[place] for place in range(len(rollouts))]
+
+
+async def _play(  # noqa: PLR0917 - one table, with all that it needs
+    gateway: GatewayClient,
+    agent: PolicyAgent,
+    rollouts: Sequence[Rollout],
+    table: Sequence[int],
+    rounds: Rounds,
+    limits: PolicyLimits,
+) -> list[tuple[int, Trajectory]]:
+    finished: list[tuple[int, Trajectory]] = []
+
+    def keep(number: int, trajectory: Trajectory, _usage: Usage) -> None:
+        finished.append((table[number], trajectory))
+        rounds.leave(table[number])  # also one that was never opened
+
+    async def play() -> None:
+        await run_rollouts(
+            gateway,
+            agent,
+            [rollouts[place] for place in table],
+            concurrency=len(table),
+            on_finished=keep,
+            limits=limits.of_play,
+        )
+
+    async def run(part: Callable[[], Awaitable[None]]) -> None:
+        await part()
+
+    await map_concurrently(run, (play, rounds.run), limit=2)
+    return finished
+
+
+def _check(rollouts: Sequence[Rollout], limits: PolicyLimits) -> None:
+    if limits.turn_tokens > limits.context_tokens:
+        msg = f"a turn of {limits.turn_tokens} tokens fits no episode of {limits.context_tokens}"
+        raise ValueError(msg)
+    if len({rollout.agent_seed for rollout in rollouts}) < len(rollouts):
+        raise ValueError(
+            "two rollouts have one seed: they are the same, so give each an index or a sample"
+        )
+
+
+def _tables(rollouts: Sequence[Rollout], concurrency: int) -> Iterator[list[int]]:
+    """Divide the places of the rollouts, so that no group is torn."""
+    groups: dict[str, list[int]] = {}
+    for place, rollout in enumerate(rollouts):
+        groups.setdefault(rollout.group, []).append(place)
+    table: list[int] = []
+    for group in groups.values():
+        if len(group) > concurrency:
+            raise ValueError(f"a group of {len(group)} rollouts and {concurrency} at once")
+        if len(table) + len(group) > concurrency:
+            yield table
+            table = []
+        table += group
+    if table:
+        yield table

@@ -1,0 +1,116 @@
+"""The agent of a policy: an episode's turns, tokens first, and their text for the gateway.
+
+What the policy wrote is parsed to be played, and never rendered again: the next turn is sampled after the
+same tokens, with what came back appended.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Protocol
+
+from astra_mcp.llm.usage import Usage, note_usage
+from astra_mcp.seeds import derive_seed
+from astra_mcp.trajectory import AgentInfo, StopReason
+from astra_mcp.types import JsonObject
+from training.render.renderer import ParsedTurn, Renderer
+from training.render.tokens import Tokenizer
+from training.rl.core.policy import Sampled
+from training.rl.core.token_log import TokenLog
+from training.rollout.agent import CallRequest, EpisodeView
+
+__all__ = ["UNREADABLE", "PolicyAgent", "TurnWriter"]
+
+UNREADABLE = "unreadable"
+"""Name by which a call is recorded that could not be read."""
+
+
+class TurnWriter(Protocol):
+    """Writes one turn of the player with that number."""
+
+    async def __call__(self, player: int, context: Sequence[int], seed: int) -> Sampled:
+        """Give what the policy wrote after the context."""
+        ...
+
+
+class PolicyAgent:
+    """Lets a policy play until it calls no tool; one object plays all episodes of a table."""
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        tokenizer: Tokenizer,
+        *,
+        logs: dict[int, tuple[int, TokenLog]],
+        write: TurnWriter,
+        leave: Callable[[int], None],
+        max_context: int,
+        max_tokens: int,
+    ) -> None:
+        """Seat the players.
+
+        Args:
+            renderer: Text of what is shown, and what a turn's text means.
+            tokenizer: Of the policy.
+            logs: By the seed of an episode's agent, the player's number and what its tokens are kept in.
+            write: Writes a turn.
+            leave: Told of each player that ended.
+            max_context: Tokens of an episode, those of the turn to come included.
+            max_tokens: Of one turn.
+        """
+        self.info = AgentInfo(name="policy", model="policy")
+        self._renderer = renderer
+        self._tokenizer = tokenizer
+        self._logs = logs
+        self._write = write
+        self._leave = leave
+        self._max_context = max_context
+        self._max_tokens = max_tokens
+        self._suffix = tokenizer.encode(renderer.sampling_only)
+
+    async def play(self, episode: EpisodeView) -> StopReason:
+        """Play one episode; TOKENS where its tokens leave no room for a further turn."""
+        player, log = self._logs[episode.seed]
+        try:
+            return await self._play(episode, player, log)
+        finally:
+            self._leave(player)
+
+    async def _play(self, episode: EpisodeView, player: int, log: TokenLog) -> StopReason:
+        tools: list[JsonObject] = [tool.as_openai() for tool in episode.tools]
+        self._show(log, self._renderer.prompt(episode.messages, tools))
+        for number in count():
+            if len(log.ids) + len(self._suffix) + self._max_tokens > self._max_context:
+                return StopReason.TOKENS
+            turn = await self._turn(player, log, derive_seed(episode.seed, "turn", number))
+            if not log.turns[-1].is_ended:
+                episode.answer(turn.content, reasoning=turn.reasoning)
+                return StopReason.LENGTH
+            before = len(episode.messages) + 1
+            requests = _requests(turn)
+            if requests:
+                await episode.take_turn(requests, content=turn.content, reasoning=turn.reasoning)
+            else:
+                episode.answer(turn.content, reasoning=turn.reasoning)
+                if await episode.hear() is None:
+                    return StopReason.ANSWER
+            said = episode.messages
+            self._show(log, self._renderer.continuation(said[:before], said[before:]))
+        raise AssertionError("count() ends")
+
+    async def _turn(self, player: int, log: TokenLog, seed: int) -> ParsedTurn:
+        context = (*log.ids, *self._suffix)
+        sampled = await self._write(player, context, seed)
+        log.write(sampled)
+        note_usage(Usage(calls=1, prompt_tokens=len(context), completion_tokens=len(sampled.ids)))
+        return self._renderer.parse(self._tokenizer.decode(sampled.ids))
+
+    def _show(self, log: TokenLog, text: str) -> None:
+        """Append what the policy is shown, without what it is shown for sampling alone."""
+        log.show(self._tokenizer.encode(text.removesuffix(self._renderer.sampling_only)))
+
+
+def _requests(turn: ParsedTurn) -> list[CallRequest]:
+    """The calls of a turn; one that could not be read is a call too, and is answered by what is wrong."""
+    calls = [CallRequest(name=call.name, arguments=call.arguments) for call in turn.calls]
+    faults = [CallRequest(name=UNREADABLE, arguments="", fault=fault) for fault in turn.faults]
+    return calls + faults

@@ -1,0 +1,138 @@
+"""Reads the settings of a run: a preset, over it a TOML file, over both what the command line says."""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from astra_mcp.errors import ConfigError, fault_words
+from astra_mcp.report.choices import closest
+from astra_mcp.types import JsonObject
+from training.sft.presets import find_preset
+from training.sft.settings import SftSettings
+
+__all__ = ["read_assignments", "read_settings"]
+
+_PRESET = "preset"
+_PATH_KEYS = ("file",)
+
+
+def read_settings(
+    file: Path | None, preset: str | None, overrides: Mapping[str, Any]
+) -> SftSettings:
+    """Read the settings of a run; paths of a file are seen from the file's folder.
+
+    Args:
+        file: TOML; it may name a ``preset``.
+        preset: In the place of the one that the file names.
+        overrides: What the command line says, by sections.
+
+    Raises:
+        ConfigError: The file cannot be read, a key is unknown, a value is wrong, or values do not go
+            together; names the place.
+    """
+    written = _read_toml(file) if file else {}
+    named = written.pop(_PRESET, None)
+    if named is not None and not isinstance(named, str):
+        raise ConfigError(f"{file}: {_PRESET}: must be a text in quotation marks")
+    chosen = preset or named
+    settled = _merged(find_preset(chosen).settings if chosen else {}, written)
+    try:
+        return SftSettings.model_validate(_merged(settled, overrides))
+    except ValidationError as error:
+        where = str(file) if file else "the options"
+        faults = [_words_of(fault) for fault in error.errors(include_url=False)]
+        raise ConfigError("\n  ".join([f"{where} cannot be used:", *faults])) from None
+
+
+def read_assignments(texts: Iterable[str]) -> JsonObject:
+    """Read ``training.learning_rate=1e-5``: a place among the settings, and a value as TOML has it.
+
+    A value that is no TOML is a text: ``model=Qwen/Qwen3-4B`` needs no quotation marks.
+
+    Raises:
+        ConfigError: One has no value, or goes against an earlier one.
+    """
+    found: JsonObject = {}
+    for text in texts:
+        place, equals, value = text.partition("=")
+        keys = [key.strip() for key in place.split(".")]
+        if not equals or not all(keys):
+            raise ConfigError(f"--set {text!r}: write SECTION.KEY=VALUE")
+        inner: JsonObject = {keys[-1]: _value_of(value.strip())}
+        for key in reversed(keys[:-1]):
+            inner = {key: inner}
+        found = _merged(found, inner)
+    return found
+
+
+def _value_of(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            read = tomllib.load(opened)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is no TOML: {error}") from None
+    return cast("dict[str, Any]", _seen_from(file.parent, read))
+
+
+def _seen_from(folder: Path, value: Any, key: str = "") -> Any:
+    """Resolve the paths of a file, whoever calls from wherever."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return {name: _seen_from(folder, each, name) for name, each in members.items()}
+    if isinstance(value, list):
+        return [_seen_from(folder, each, key) for each in cast("list[Any]", value)]
+    is_path = key in (*_PATH_KEYS, "out") and isinstance(value, str)
+    return str(folder / value) if is_path and not value.startswith("~") else value
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one on the other, section by section; a list stands in the place of the other's."""
+    merged = dict(under)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            sections = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (below, value))
+            merged[key] = _merged(*sections)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _words_of(fault: ErrorDetails) -> str:
+    place = ".".join(map(str, fault["loc"])) or "settings"
+    match fault["type"]:
+        case "extra_forbidden":
+            close = closest(str(fault["loc"][-1]), known := _keys_at(fault["loc"][:-1]))
+            hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
+            return f"{place}: there is no such setting; {hint}"
+        case "missing":
+            return f"{place}: is needed, and neither the file, a preset nor an option says it"
+        case _:
+            return f"{place}: {fault_words(fault['type'], fault['msg'])}"
+
+
+def _keys_at(place: Sequence[int | str]) -> Sequence[str]:
+    """Name the settings of a section; those on top may also name a preset."""
+    model: Any = SftSettings
+    for key in place:
+        if isinstance(key, str):
+            model = model.model_fields[key].annotation
+            model = next((each for each in get_args(model) if _is_model(each)), model)
+    return [*model.model_fields, *(() if place else (_PRESET,))]
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)

@@ -1,0 +1,190 @@
+"""The folder of a run: with what it was begun, and its figures, step by step.
+
+A second start with the same folder goes on; one that would train otherwise is refused by name.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, cast
+
+from astra_mcp.errors import ConfigError
+from astra_mcp.strict_json import parse_strict
+from training.sft.settings import SftSettings
+
+__all__ = ["METRICS", "START", "RunFolder", "read_metrics"]
+
+METRICS = "metrics.jsonl"
+START = "start"
+"""A folder with the model where it was made on the spot, which comes before the run."""
+_BEGUN = "run.json"
+_STEP = "step"
+_FREE = ("out", "checkpoints", "log", "validation.url", "file")
+"""Settings, sections and keys that change no weight, or whose rows are compared in their place."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Made by :meth:`open`."""
+
+    path: Path
+
+    @classmethod
+    def open(
+        cls, settings: SftSettings, digests: Mapping[str, str], versions: Mapping[str, str]
+    ) -> "RunFolder":
+        """Make the folder, or take one that was begun with the same.
+
+        Args:
+            settings: Of the run.
+            digests: Of the examples of each set, by its name.
+            versions: Of the libraries, for the record.
+
+        Raises:
+            ConfigError: It holds something else, was begun with other settings or rows, or cannot be written.
+        """
+        folder = cls(settings.out)
+        begun = {
+            "settings": _flat(settings.model_dump(mode="json")),
+            "data": dict(digests),
+            "versions": dict(versions),
+        }
+        try:
+            known = folder._begun()
+            if known is None:
+                folder._require_empty()
+                folder._write(_BEGUN, json.dumps(begun, indent=1, ensure_ascii=False).encode())
+                return folder
+        except OSError as error:
+            raise ConfigError(f"{error.filename} cannot be used: {error.strerror}") from None
+        folder._compare(known, begun)
+        return folder
+
+    def _begun(self) -> Mapping[str, Any] | None:
+        file = self.path / _BEGUN
+        if not file.exists():
+            return None
+        try:
+            found = json.loads(file.read_bytes())
+        except ValueError as error:
+            raise ConfigError(
+                f"{file} is no JSON: {error}; name another folder with --out"
+            ) from None
+        if not isinstance(found, dict) or not {"settings", "data"} <= found.keys():
+            raise ConfigError(f"{file} is not of a run of SFT; name another folder with --out")
+        return cast("Mapping[str, Any]", found)
+
+    def _require_empty(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        if any(each.name != START for each in self.path.iterdir()):
+            raise ConfigError(
+                f"{self.path} holds what is no run of SFT: name another folder with --out"
+            )
+
+    def _compare(self, known: Mapping[str, Any], begun: Mapping[str, Any]) -> None:
+        for section, what in (("settings", ""), ("data", "the examples of ")):
+            old, new = known[section], begun[section]
+            for name in (*old, *(each for each in new if each not in old)):
+                if not _is_free(name) and old.get(name) != new.get(name):
+                    raise ConfigError(
+                        f"{self.path} was begun with {what}{name} {_shown(old.get(name))}, and now it is"
+                        f" {_shown(new.get(name))}: take the same, or name another folder with --out"
+                    )
+
+    def log_from(self, step: int) -> None:
+        """Drop the figures of later steps, which are made anew, and a line that was cut off.
+
+        Raises:
+            ConfigError: The file is not ours, or cannot be written.
+        """
+        file = self.path / METRICS
+        if not file.exists():
+            return
+        kept = [line for line in read_metrics(file) if line[_STEP] <= step]
+        try:
+            self._write(METRICS, b"".join(map(_line, kept)))
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Append the figures of a step.
+
+        Raises:
+            ConfigError: The file cannot be written.
+        """
+        file = self.path / METRICS
+        try:
+            with file.open("ab") as lines:
+                lines.write(_line({_STEP: step, **values}))
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Put a file there whole, or not at all."""
+        draft = self.path / f".{token_hex(8)}.draft"
+        try:
+            with draft.open("xb") as opened:
+                opened.write(content)
+                opened.flush()
+                os.fsync(opened.fileno())
+            draft.replace(self.path / name)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def read_metrics(file: Path) -> Sequence[Mapping[str, float]]:
+    """Read the figures of a run; a last line that was cut off is none.
+
+    Raises:
+        ConfigError: The file cannot be read, or a line is not one of figures.
+    """
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    return [*_parsed(file, lines[:-1])]
+
+
+def _parsed(file: Path, lines: Sequence[bytes]) -> Iterator[Mapping[str, float]]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            found = parse_strict(line.decode())
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{file}: line {number} is no JSON: {error}") from None
+        figures = cast("dict[str, Any]", found if isinstance(found, dict) else {})
+        if not isinstance(figures.get(_STEP), int):
+            raise ConfigError(f"{file}: line {number} has no step: is it of a run of SFT?")
+        wrong = [name for name, value in figures.items() if not isinstance(value, int | float)]
+        if wrong:
+            raise ConfigError(f"{file}: line {number}: {wrong[0]} is no number")
+        yield figures
+
+
+def _line(values: Mapping[str, float]) -> bytes:
+    return json.dumps(values, allow_nan=False).encode() + b"\n"
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Name each setting by its place, such as ``data.0.weight``."""
+    found: dict[str, Any] = {}
+    for key, each in value.items():
+        if isinstance(each, Mapping):
+            found |= _flat(cast("Mapping[str, Any]", each), f"{prefix}{key}.")
+        elif key == "data":
+            for number, data in enumerate(each):
+                found |= _flat(data, f"{prefix}{key}.{number}.")
+        else:
+            found[prefix + key] = each
+    return found
+
+
+def _is_free(name: str) -> bool:
+    parts = name.split(".")
+    return name in _FREE or parts[0] in _FREE or parts[-1] in _FREE
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else json.dumps(value, ensure_ascii=False)
