@@ -247,15 +247,15 @@ def main() -> int:
     )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=450)
+    parser.add_argument("--steps", type=int, default=490)
     parser.add_argument(
-        "--every", type=int, default=50, help="steps from one evaluation to the next"
+        "--every", type=int, default=70, help="steps from one evaluation to the next"
     )
-    parser.add_argument("--worlds", type=int, default=320, help="of each of the two trained sets")
+    parser.add_argument("--worlds", type=int, default=200, help="of each of the two trained sets")
     parser.add_argument(
         "--held-out", type=int, default=48, help="environments of each held-out set"
     )
-    parser.add_argument("--language", default="en,zh")
+    parser.add_argument("--language", default="en")
     parser.add_argument(
         "--folder", type=Path, default=Path(".out/sft-learning"), help="kept, to go on"
     )
