@@ -82,6 +82,8 @@ class Lesson:
     held_out: Mapping[str, Sources]
     steps: int
     every: int
+    is_fresh: bool
+    """All of it was made by this run, so that it knows what that cost."""
 
 
 def _cpu() -> float:
@@ -110,7 +112,9 @@ async def _prepare(
             kept = await play(gateway, sources, part, requests)
             print(f"{name}: {len(kept)} of {len(sources)} trajectories", flush=True)
             part.rename(file)
-    return Lesson(asked.folder, files, held_out, asked.steps, asked.every)
+    return Lesson(
+        asked.folder, files, held_out, asked.steps, asked.every, len(missing) == len(files)
+    )
 
 
 def _settings(lesson: Lesson, seed: int, start: Path, out: Path) -> SftSettings:
@@ -224,7 +228,9 @@ async def _run(asked: argparse.Namespace) -> dict[str, Any]:
         asked.folder / f"home-{asked.first_seed}", folders.values()
     ) as gateway:
         lesson = await _prepare(asked, gateway.control, folders)
-        making = _cpu() - began
+        making = asked.folder / "making.json"
+        if lesson.is_fresh:
+            making.write_text(json.dumps(round(_cpu() - began, 1)), encoding="utf-8")
         seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
         runs = [await _learn(gateway.control, lesson, seed) for seed in seeds]
     least = {
@@ -235,7 +241,7 @@ async def _run(asked: argparse.Namespace) -> dict[str, Any]:
     return {
         **least,
         "cpu_seconds_max": max(run["cpu_seconds"] for run in runs),
-        "cpu_seconds_making": round(making, 1),
+        "cpu_seconds_making": json.loads(making.read_text("utf-8")) if making.exists() else None,
         "runs": runs,
     }
 
