@@ -94,9 +94,8 @@ def _read_row(row: Mapping[str, object], place: str) -> tuple[Conversation, Traj
         [_bare(each) for each in cast("list[object]", row["messages"])],
         f"{place}: messages",
     )
-    tools = _validated(
-        _TOOLS, _parsed(row.get("tools"), f"{place}: tools") or [], f"{place}: tools"
-    )
+    shown = _parsed(row.get("tools"), f"{place}: tools")
+    tools = _validated(_TOOLS, [] if shown is None else shown, f"{place}: tools")
     conversation = Conversation(messages, tools, place)
     facts = _parsed(row.get("metadata"), f"{place}: metadata")
     if not isinstance(facts, dict) or _VERSION not in facts:

@@ -26,7 +26,7 @@ _COMMAND = "torchrun --nproc-per-node {processes} -m astra_mcp train sft ..."
 
 
 def parallelism(settings: SftSettings) -> dict[str, Any]:
-    """Give what Accelerate is told of several devices; nothing for one.
+    """Give what Accelerate is told of several GPUs; nothing for one.
 
     Raises:
         ConfigError: Accelerate refuses it.
@@ -69,13 +69,20 @@ class Devices:
             raise ConfigError(
                 f"parallel.processes is {wanted}, and this run was started as {started}: {how}"
             )
+        has_gpu = torch.cuda.is_available()
+        if settings.parallel.context > 1 and not has_gpu:
+            raise ConfigError(
+                f"parallel.context is {settings.parallel.context}: it takes GPUs, and there is none"
+            )
         loggers = [_TENSORBOARD] if settings.log.tensorboard else []
         loggers += ["wandb"] if settings.log.wandb_project else []
         self.accelerator = Accelerator(
+            cpu=started > 1 and not has_gpu,  # else each of several processes would be alone
             mixed_precision=self._precision(),
-            log_with=cast("Any", loggers),
+            log_with=cast("Any", loggers or None),
             project_dir=settings.out,
-            **parallelism(settings),
+            # Accelerate shards over GPUs alone: on CPUs, each process has the whole model.
+            **(parallelism(settings) if has_gpu else {}),
         )
 
     def _precision(self) -> str:

@@ -29,8 +29,10 @@ __all__ = [
     "model_config",
     "optimizer_state",
     "restore_optimizer",
+    "save_memory",
     "set_learning_rate",
     "side_files",
+    "tied_names",
     "weights_of",
 ]
 
@@ -65,9 +67,17 @@ def load_model(name: str, *, gradient_checkpointing: bool) -> Model:
             name, dtype=torch.float32, attn_implementation="sdpa"
         )
     if gradient_checkpointing:
-        loaded.gradient_checkpointing_enable({"use_reentrant": False})
+        save_memory(loaded)
     loaded.train()
     return loaded
+
+
+def save_memory(model: Model) -> None:
+    """Have a model compute its activations again in the backward pass."""
+    known = cast("Any", model)
+    # Transformers renamed it within its fifth version.
+    enable = getattr(known, "activation_checkpointing_enable", None)
+    (enable or known.gradient_checkpointing_enable)({"use_reentrant": False})
 
 
 @contextmanager
@@ -97,15 +107,20 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate
 
 
-def weights_of(model: Model) -> Mapping[str, Tensor]:
-    """Give all weights, gathered from all devices; those that are tied stand there once.
+def tied_names(model: Model) -> frozenset[str]:
+    """Name the weights of a model that are the same as others; asked before it is spread over devices."""
+    if not cast("Any", model).config.tie_word_embeddings:
+        return frozenset()
+    return frozenset(cast("Mapping[str, str]", getattr(model, "_tied_weights_keys", None) or {}))
+
+
+def weights_of(model: Model, tied: frozenset[str]) -> Mapping[str, Tensor]:
+    """Give all weights, gathered from all devices, without those that are the same as others.
 
     Every process has to call it; the first one gets the weights.
     """
     whole = cast("Mapping[str, Tensor]", get_model_state_dict(model, options=_WHOLE))
-    tied = set(cast("Mapping[str, str]", getattr(model, "_tied_weights_keys", None) or {}))
-    is_tied = bool(getattr(cast("Any", model).config, "tie_word_embeddings", False))
-    return {name: each for name, each in whole.items() if not (is_tied and name in tied)}
+    return {name: each for name, each in whole.items() if name not in tied}
 
 
 def optimizer_state(model: Model, optimizer: torch.optim.Optimizer) -> Mapping[str, Any]:

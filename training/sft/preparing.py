@@ -170,7 +170,8 @@ def check_fit(prepared: Prepared, config: Any) -> None:
     bound = getattr(config, "max_position_embeddings", None)
     if bound is not None and longest > bound:
         raise ConfigError(
-            f"examples.max_tokens: an example has {longest} tokens, and {prepared.model} reads {bound}"
+            f"examples.max_tokens: an example has {longest} tokens, and {prepared.model} reads {bound}:"
+            f" set it to {bound} or less"
         )
     largest = max(int(each.ids.max()) for each in prepared.examples)
     if largest >= config.vocab_size:

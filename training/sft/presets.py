@@ -80,7 +80,7 @@ def _collapse(model: str) -> JsonObject:
 
 _TINY: JsonObject = {
     "model": "tiny",
-    "examples": {"max_tokens": 1024},
+    "examples": {"max_tokens": 512},
     "training": {
         "epochs": 10,
         "batch_size": 32,

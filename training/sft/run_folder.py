@@ -90,8 +90,8 @@ class RunFolder:
             for name in (*old, *(each for each in new if each not in old)):
                 if not _is_free(name) and old.get(name) != new.get(name):
                     raise ConfigError(
-                        f"{self.path} was begun with {what}{name} {_shown(old.get(name))}, and now it would be"
-                        f" {_shown(new.get(name))}: take the same again, or name another folder with --out"
+                        f"{self.path} was begun with {what}{name} {_shown(old.get(name))}, and now it is"
+                        f" {_shown(new.get(name))}: take the same, or name another folder with --out"
                     )
 
     def log_from(self, step: int) -> None:

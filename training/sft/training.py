@@ -29,6 +29,7 @@ from training.sft.model import (
     restore_optimizer,
     set_learning_rate,
     side_files,
+    tied_names,
     weights_of,
 )
 from training.sft.preparing import Prepared
@@ -164,6 +165,7 @@ class _Run:
         self._files: Mapping[str, bytes] = {}
         if devices.is_first:
             self._files = side_files(loaded, prepared.model)
+        self._tied = tied_names(loaded)
         optimizer = make_optimizer(loaded, self._settings.training)
         self._model, self._optimizer = devices.place(loaded, optimizer)
         if checkpoint:
@@ -264,7 +266,7 @@ class _Run:
         self._devices.tell(step, values)
 
     def _save(self, step: int) -> None:
-        weights = weights_of(self._model)
+        weights = weights_of(self._model, self._tied)
         state = {"optimizer": optimizer_state(self._model, self._optimizer), "step": step}
         if self._writer is not None:
             self._writer.save(step, weights, state, self._files)

@@ -113,8 +113,8 @@ def _set(found: PreparedSet) -> str:
     cut = f", {made.num_cut:,} cut on the left" if made.num_cut else ""
     weight = f" x {found.data.weight:g}" if found.data.weight != 1 else ""
     return (
-        f"{found.data.file}{weight}: {len(made.examples):,} examples of {lengths.mean:,.0f} tokens, the longest"
-        f" {lengths.longest:,}, {lengths.trained:,} with loss{left}{cut}; {found.account}"
+        f"{found.data.file}{weight}: {len(made.examples):,} examples of {lengths.mean:,.0f} tokens, the"
+        f" longest {lengths.longest:,}, {lengths.trained:,} with loss{left}{cut}; {found.account}"
         + (f"; first: {made.first_fault}" if made.first_fault else "")
     )
 

@@ -1,0 +1,97 @@
+"""Settings of a run: presets, files and options, and what is said of a wrong one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.errors import ConfigError
+from training.sft.configuring import read_assignments, read_settings
+from training.sft.presets import PRESETS
+from training.sft.settings import Per, ScheduleShape, TooLong
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "run.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.claim("P88")
+@pytest.mark.parametrize(
+    ("name", "rate", "context"), [("paper-14b", 5e-6, 2), ("paper-32b", 2e-6, 4)]
+)
+def test_the_papers_presets_say_what_the_paper_says(name: str, rate: float, context: int) -> None:
+    found = read_settings(None, name, {"out": "run"})
+    training = found.training
+    assert (training.epochs, training.batch_size, training.learning_rate) == (2, 32, rate)
+    assert (training.schedule, training.warmup_ratio) == (ScheduleShape.COSINE, 0.05)
+    assert (found.examples.max_tokens, found.examples.too_long) == (20_000, TooLong.LEAVE_OUT)
+    assert found.parallel.context == context
+
+
+@pytest.mark.parametrize("name", ["collapse-1.5b", "collapse-1.7b"])
+def test_the_studys_presets_take_turns_and_cut_on_the_left(name: str) -> None:
+    found = read_settings(None, name, {"out": "run"})
+    assert (found.examples.per, found.examples.too_long) == (Per.TURN, TooLong.CUT_LEFT)
+    assert (found.examples.max_tokens, found.training.batch_size) == (8192, 128)
+    assert (found.training.epochs, found.training.learning_rate) == (3, 1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_lacks_a_folder_alone(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"(?s)cannot be used:\n  out: is needed"):
+        read_settings(None, name, {})
+    assert read_settings(None, name, {"out": "run"}).out == Path("run")
+
+
+def test_a_file_stands_over_its_preset_and_options_over_the_file(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        'preset = "tiny"\nout = "run"\n[training]\nepochs = 3\nbatch_size = 7\n[[data]]\nfile = "a.jsonl"\n',
+    )
+    found = read_settings(file, None, read_assignments(["training.epochs=4", "seed=9"]))
+    assert (found.training.epochs, found.training.batch_size, found.seed) == (4, 7, 9)
+    assert (
+        found.training.learning_rate
+        == read_settings(None, "tiny", {"out": "x"}).training.learning_rate
+    )
+    assert (found.out, found.data[0].file) == (tmp_path / "run", tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[trainig]\nepochs = 1\n", "trainig: there is no such setting; did you mean training?"),
+        ("[training]\nepoch = 1\n", "training.epoch: there is no such setting; did you mean epochs?"),
+        ('[[data]]\nfile = "a"\nwieght = 2\n', "data.0.wieght: .* did you mean weight?"),
+        ("[training]\nepochs = 'many'\n", "training.epochs: .* number"),
+        ("[parallel]\nprocesses = 3\ncontext = 2\n", "parallel: context 2 does not divide processes 3"),
+        ("seed = \n", "is no TOML"),
+        ("preset = 3\n", "preset: must be a text"),
+        ('preset = "papr-14b"\n', "no preset is named 'papr-14b'; did you mean paper-14b?"),
+        ("data = 5\n", "data: Input should be a"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_refused_by_place(tmp_path: Path, text: str, said: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(ConfigError, match=said):
+        read_settings(file, None, {"model": "m", "out": "o"})
+
+
+@pytest.mark.parametrize("text", ["training.epochs", "=3", "training..epochs=3"])
+def test_an_assignment_without_place_or_value_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"write SECTION\.KEY=VALUE"):
+        read_assignments([text])
+
+
+def test_settings_and_the_command_load_no_library_of_training() -> None:
+    code = (
+        "import sys, astra_mcp.cli.train.command, training.sft.preparing, training.sft.run_folder;"
+        "print({'torch', 'transformers', 'accelerate', 'tokenizers'} & {*sys.modules})"
+    )
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "set()"

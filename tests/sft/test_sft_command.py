@@ -1,0 +1,119 @@
+"""``astra-mcp train``: what is said before a run, what a wrong option leads to, and a run that is stopped."""
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from command_line import Cli
+from sft_runs import chat_rows, write_rows
+
+pytestmark = pytest.mark.train
+
+SMALL = ("--set", "training.precision=float32", "--set", "log.tensorboard=false")
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """A home of its own, beside a file of twenty chats."""
+    write_rows(tmp_path / "rows.jsonl", chat_rows(20))
+    return Cli(tmp_path / "home", {"HF_HUB_OFFLINE": "1"})
+
+
+@pytest.mark.parametrize(
+    ("preset", "memory"), [("paper-14b", 27.5), ("paper-32b", 61.0), ("qwen3-4b", 59.9)]
+)
+def test_a_preset_is_computed_without_its_model_and_marked_as_not_run(
+    cli: Cli, preset: str, memory: float
+) -> None:
+    done = cli.run("train", "sft", "--preset", preset, "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "not run here" in done.told
+    assert done.told["parameters"] > 10**9
+    # Weights, gradients and both moments alone, in GiB for each of the devices.
+    assert done.told["memory_bytes"] / 2**30 > memory
+    assert not (cli.folder / "run").exists()
+
+
+def test_a_dry_run_says_what_would_be_used_and_writes_nothing(cli: Cli, small_model: Path) -> None:
+    before = sorted(cli.folder.iterdir())
+    arguments = ("--preset", "tiny", "--model", str(small_model), "--data", "rows.jsonl")
+    done = cli.run("train", "sft", *arguments, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    for said in ("hermes", "20 examples", "cosine", "metrics.jsonl", "torch", "learning rate"):
+        assert said in done.stdout
+    assert sorted(cli.folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name settings with --config FILE, or a preset with --preset"),
+        (("--preset", "tinny"), "no preset is named 'tinny'; did you mean tiny?"),
+        (("--preset", "tiny"), "out: is needed"),
+        (("--config", "none.toml"), "none.toml cannot be read"),
+        (("--preset", "tiny", "--out", "r", "--data", "none.jsonl"), "none.jsonl cannot be read"),
+        (("--preset", "tiny", "--out", "r", "--set", "training.lr=1"), "training.lr: there is no such"),
+        (("--preset", "paper-14b", "--out", "r", "--data", "rows.jsonl"), "Qwen/Qwen3-14B"),
+        (("--preset", "tiny", "--out", "rows.jsonl", "--data", "rows.jsonl"), "rows.jsonl"),
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_refused_by_name(
+    cli: Cli, small_model: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    if "tiny" in arguments and "--data" in arguments:
+        arguments = (*arguments, "--model", str(small_model))
+    done = cli.run("train", "sft", *arguments)
+    assert done.returncode == 2, done
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_with_something_else_is_left_alone(cli: Cli, small_model: Path) -> None:
+    (cli.folder / "mine").mkdir()
+    (cli.folder / "mine" / "notes.txt").write_text("mine")
+    done = cli.run(
+        "train", "sft", "--preset", "tiny", "--model", str(small_model), "--data", "rows.jsonl",
+        "--out", "mine", *SMALL,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "holds" in done.stderr
+    assert [each.name for each in (cli.folder / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_ctrl_c_saves_the_step_and_the_same_command_goes_on(cli: Cli, small_model: Path) -> None:
+    arguments = (
+        "train", "sft", "--preset", "tiny", "--model", str(small_model), "--data", "rows.jsonl",
+        "--out", "run", *SMALL, "--set", "training.epochs=60", "--set", "training.batch_size=8",
+    )  # fmt: skip
+    metrics, is_over = cli.folder / "run" / "metrics.jsonl", threading.Event()
+
+    def interrupt() -> None:
+        while not is_over.wait(0.005):
+            if metrics.exists() and metrics.stat().st_size:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        stopped = cli.run(*arguments)
+    finally:
+        is_over.set()
+        thread.join()
+    assert stopped.returncode == 130
+    assert "the same command goes on" in stopped.stderr
+    step = len(metrics.read_text().splitlines())
+    assert step < 150
+    assert (cli.folder / f"run/weights/step-{step:08d}/model.safetensors").exists()
+    done = cli.run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    assert (done.told["began_at"], done.told["step"]) == (step, 150)
+    steps = [json.loads(line)["step"] for line in metrics.read_text().splitlines()]
+    assert steps == [*range(1, 151)]
+    page = cli.run("train", "report", "run", "--out", "page.html")
+    assert page.returncode == 0, page.stderr
+    assert "Learning rate" in (cli.folder / "page.html").read_text()
