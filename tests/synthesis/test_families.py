@@ -21,6 +21,7 @@ from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from astra_mcp.synthesis.environments.families.brief import Brief, Knobs, layouts_of
 from astra_mcp.synthesis.environments.families.catalog import FAMILIES, find_families
 from astra_mcp.synthesis.environments.families.draw import Draw
+from astra_mcp.synthesis.environments.families.entities import closed_vocabulary
 from astra_mcp.synthesis.environments.families.generation import (
     Order,
     SplitBy,
@@ -118,8 +119,9 @@ def _entities(bundle: Bundle) -> Iterator[str]:
                 yield str(value)
 
 
-def test_splits_by_entity_share_no_name_and_no_code() -> None:
-    order = Order(find_families(["bookings"]), 60, splits=THIRDS, split_by=SplitBy.ENTITY)
+@pytest.mark.parametrize("families", ["bookings", "micro"])
+def test_splits_by_entity_share_no_name_and_no_code(families: str) -> None:
+    order = Order(find_families([families]), 60, splits=THIRDS, split_by=SplitBy.ENTITY)
     found: dict[str, set[str]] = {}
     for planned in plan(order):
         bundle = make_planned(planned)
@@ -199,3 +201,16 @@ async def test_two_thousand_environments_are_verified(part: int, sandbox: Sandbo
         if not (await verify_bundle(make_planned(planned), sandbox)).verified
     ]
     assert refused == []
+
+
+def test_micro_names_are_shared_or_where_splits_are_by_entity_made_up() -> None:
+    micro = find_families(["micro"])
+    shared = {*closed_vocabulary("en"), *closed_vocabulary("zh")}
+    usual = {e for planned in plan(Order(micro, 20)) for e in _entities(make_planned(planned))}
+    assert usual <= shared
+    order = Order(micro, 60, splits=THIRDS, split_by=SplitBy.ENTITY)
+    for planned in plan(order):
+        made_up = {*_entities(make_planned(planned))}
+        assert not shared & made_up
+        signs = "".join(made_up) if planned.brief.language == "zh" else ""
+        assert len({*signs}) == len(signs)  # of which the matcher makes words

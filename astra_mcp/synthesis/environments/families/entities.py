@@ -15,6 +15,7 @@ __all__ = ["Entities", "Split", "closed_vocabulary"]
 _PARTS = 100
 _MAX_TRIES = 10_000
 _TRIES_EACH = 60
+_CONSONANTS, _VOWELS = "bcdfghjklmnprstvwxyz", "aeiou"
 _LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
@@ -85,6 +86,15 @@ class Entities:
             return self._several(count, self._proper)
         return self._several(count, lambda: self._joined(self._proper(), self._draw.pick(kinds)))
 
+    def micro(self, count: int) -> list[str]:
+        """Short names for micro environments: those that all of them share, or made-up ones where there are splits.
+
+        No made-up name is one of those that are shared.
+        """
+        if self._split is None:
+            return self._draw.some(closed_vocabulary(self._language), count)
+        return self._several(count, self._made_up)
+
     def codes(self, pattern: str, count: int) -> list[str]:
         """Codes of a pattern: ``#`` stands for a digit, ``@`` for a letter but I and O, ``?`` for one of both."""
         return self._several(count, lambda: "".join(map(self._sign, pattern)))
@@ -99,6 +109,21 @@ class Entities:
                 return self._draw.pick(_LETTERS + "23456789")
             case _:
                 return sign
+
+    def _made_up(self) -> str:
+        """Two syllables, or two signs; another one where that is a name which micro environments share."""
+        shared = closed_vocabulary(self._language)
+        while True:
+            if self._language == "zh":
+                # No sign twice in one world: each is a word of its own to whoever compares answers.
+                taken = "".join(self._used)
+                left = [sign for sign in dict.fromkeys("".join(shared)) if sign not in taken]
+                name = "".join(self._draw.some(left, 2))
+            else:
+                parts = (_CONSONANTS, _VOWELS, _CONSONANTS, _VOWELS)
+                name = "".join(self._draw.pick(letters) for letters in parts).capitalize()
+            if name not in shared:
+                return name
 
     def _person(self) -> str:
         words = _words(self._language)

@@ -3,7 +3,7 @@
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.entities import closed_vocabulary
+from astra_mcp.synthesis.environments.families.entities import Entities
 from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.micro.vocabulary import NUM_ROWS, asked_of
 from astra_mcp.synthesis.environments.families.phrases import listed
@@ -19,7 +19,7 @@ class _Boxes:
         self.draft = Draft(brief, Domain.GAMING)
         self.draft.title = self.draft.say("Boxes and keys", "盒子与钥匙")
         self.draft.description = self.draft.say("Boxes that hold keys.", "装着钥匙的盒子。")
-        names = self.draw.some(closed_vocabulary(brief.language), NUM_ROWS * 3)
+        names = Entities(self.draw, brief.language, brief.split).micro(NUM_ROWS * 3)
         self.boxes, self.keys, self.gems = (names[n::3] for n in range(3))
         self._tools()
         subjects = asked_of(range(NUM_ROWS), brief)

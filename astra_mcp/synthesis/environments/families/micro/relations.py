@@ -3,7 +3,7 @@
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
 from astra_mcp.synthesis.environments.families.draft import Draft, key
-from astra_mcp.synthesis.environments.families.entities import closed_vocabulary
+from astra_mcp.synthesis.environments.families.entities import Entities
 from astra_mcp.synthesis.environments.families.family import Family
 from astra_mcp.synthesis.environments.families.micro.vocabulary import (
     NUM_ROWS,
@@ -25,7 +25,7 @@ class _Relations:
         self.draft.title = self.draft.say("Who is what to whom", "谁是谁的谁")
         self.draft.description = self.draft.say("Relations between names.", "名字之间的关系。")
         relations = self.draw.some(RELATIONS, 3)
-        names = self.draw.some(closed_vocabulary(brief.language), NUM_ROWS * 6)
+        names = Entities(self.draw, brief.language, brief.split).micro(NUM_ROWS * 6)
         self.tables = {r: self._table(names, step) for step, r in enumerate(relations)}
         for relation, table in self.tables.items():
             self._tool(relation, table)
