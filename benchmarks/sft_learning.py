@@ -11,7 +11,7 @@ word for word are not trained on. What is in the folder is not made again, and a
 
 Processor seconds of a seed are those of this process and all below it from loading the model to the last
 evaluation: training, playing, gateway and sandbox; without making environments and the oracle's episodes,
-which all seeds share and which are told apart.
+which all seeds share and which are told apart. ``--first-seed`` decides the environments, too.
 """
 
 import argparse
@@ -222,7 +222,11 @@ async def _run(asked: argparse.Namespace) -> dict[str, Any]:
     asked.folder.mkdir(parents=True, exist_ok=True)
     began = _cpu()
     folders = make_environments(
-        asked.folder, languages=asked.language, worlds=asked.worlds, held_out=asked.held_out
+        asked.folder,
+        seed=asked.first_seed,
+        languages=asked.language,
+        worlds=asked.worlds,
+        held_out=asked.held_out,
     )
     async with open_playground(
         asked.folder / f"home-{asked.first_seed}", folders.values()
@@ -268,6 +272,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--picture", type=Path, help="also draw the rewards over steps, as SVG")
     asked = parser.parse_args()
+    asked.folder /= f"from-{asked.first_seed}"
     torch.set_num_threads(1)
     circumstances = conditions(
         torch=torch.__version__,
