@@ -11,7 +11,7 @@ word for word are not trained on. What is in the folder is not made again, and a
 
 Processor seconds of a seed are those of this process and all below it from loading the model to the last
 evaluation: training, playing, gateway and sandbox; without making environments and the oracle's episodes,
-which all seeds share and which are told apart.
+which all seeds share and which are told apart. ``--first-seed`` decides the environments, too.
 """
 
 import argparse
@@ -82,6 +82,8 @@ class Lesson:
     held_out: Mapping[str, Sources]
     steps: int
     every: int
+    is_fresh: bool
+    """All of it was made by this run, so that it knows what that cost."""
 
 
 def _cpu() -> float:
@@ -110,7 +112,9 @@ async def _prepare(
             kept = await play(gateway, sources, part, requests)
             print(f"{name}: {len(kept)} of {len(sources)} trajectories", flush=True)
             part.rename(file)
-    return Lesson(asked.folder, files, held_out, asked.steps, asked.every)
+    return Lesson(
+        asked.folder, files, held_out, asked.steps, asked.every, len(missing) == len(files)
+    )
 
 
 def _settings(lesson: Lesson, seed: int, start: Path, out: Path) -> SftSettings:
@@ -218,13 +222,19 @@ async def _run(asked: argparse.Namespace) -> dict[str, Any]:
     asked.folder.mkdir(parents=True, exist_ok=True)
     began = _cpu()
     folders = make_environments(
-        asked.folder, languages=asked.language, worlds=asked.worlds, held_out=asked.held_out
+        asked.folder,
+        seed=asked.first_seed,
+        languages=asked.language,
+        worlds=asked.worlds,
+        held_out=asked.held_out,
     )
     async with open_playground(
         asked.folder / f"home-{asked.first_seed}", folders.values()
     ) as gateway:
         lesson = await _prepare(asked, gateway.control, folders)
-        making = _cpu() - began
+        making = asked.folder / "making.json"
+        if lesson.is_fresh:
+            making.write_text(json.dumps(round(_cpu() - began, 1)), encoding="utf-8")
         seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
         runs = [await _learn(gateway.control, lesson, seed) for seed in seeds]
     least = {
@@ -235,7 +245,7 @@ async def _run(asked: argparse.Namespace) -> dict[str, Any]:
     return {
         **least,
         "cpu_seconds_max": max(run["cpu_seconds"] for run in runs),
-        "cpu_seconds_making": round(making, 1),
+        "cpu_seconds_making": json.loads(making.read_text("utf-8")) if making.exists() else None,
         "runs": runs,
     }
 
@@ -247,21 +257,22 @@ def main() -> int:
     )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=450)
+    parser.add_argument("--steps", type=int, default=490)
     parser.add_argument(
-        "--every", type=int, default=50, help="steps from one evaluation to the next"
+        "--every", type=int, default=70, help="steps from one evaluation to the next"
     )
-    parser.add_argument("--worlds", type=int, default=320, help="of each of the two trained sets")
+    parser.add_argument("--worlds", type=int, default=200, help="of each of the two trained sets")
     parser.add_argument(
         "--held-out", type=int, default=48, help="environments of each held-out set"
     )
-    parser.add_argument("--language", default="en,zh")
+    parser.add_argument("--language", default="en")
     parser.add_argument(
         "--folder", type=Path, default=Path(".out/sft-learning"), help="kept, to go on"
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--picture", type=Path, help="also draw the rewards over steps, as SVG")
     asked = parser.parse_args()
+    asked.folder /= f"from-{asked.first_seed}"
     torch.set_num_threads(1)
     circumstances = conditions(
         torch=torch.__version__,

@@ -1,5 +1,7 @@
-"""Agents against the gateway: rollouts, and what becomes of their trajectories.
+"""Agents against the gateway: rollouts, what becomes of their trajectories, and models that learn from them.
 
 Knows the gateway by :mod:`gateway.api` alone, and reaches tools in no other way. Only :mod:`astra_mcp.cli`
-imports it.
+imports it. To read in this order: ``rollout``, ``rewards``, ``export``; then, of training, ``render``,
+``checkpoints``, ``rl.core``, ``evaluation``, ``sft``, ``tiny``. Nothing outside ``tiny``, ``sft``, ``rl``,
+``render``, ``checkpoints`` and ``evaluation`` imports torch or Transformers.
 """

@@ -37,21 +37,22 @@ _WHOLE = 0.999
 
 
 def make_environments(
-    folder: Path, *, languages: str, worlds: int, held_out: int
+    folder: Path, *, seed: int, languages: str, worlds: int, held_out: int
 ) -> Mapping[str, Path]:
     """Make all sets by the command that people use; gives the folder of each. What is there is kept.
 
     Args:
         folder: Of all of them.
+        seed: Of what is drawn; each set has one of its own.
         languages: With commas.
         worlds: Of each set to learn from; each is asked 8 questions.
         held_out: Environments of each set to be judged by.
     """
     shared, entity, other = folder / "shared", folder / "entity", folder / "worlds"
-    _synth(shared, "--count", worlds, "--questions", 8, "--seed", 1, "--language", languages)
-    _synth(other, "--count", held_out, "--seed", 2, "--language", languages)
+    _synth(shared, "--count", worlds, "--questions", 8, "--seed", 3 * seed, "--language", languages)
+    _synth(other, "--count", held_out, "--seed", 3 * seed + 1, "--language", languages)
     made_up = ("--count", round(worlds / 0.8), "--questions", 8, "--language", languages)
-    _synth(entity, "--seed", 3, *made_up, *_SPLIT)
+    _synth(entity, "--seed", 3 * seed + 2, *made_up, *_SPLIT)
     return {
         "shared": shared,
         "made-up": entity / "train",

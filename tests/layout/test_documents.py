@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from training.rl.native.settings import UpdateSettings
+from training.sft.settings import TrainingSettings
+
 from documented_code import ROOT, error_tree, pages, read_product, with_blocks
 from source_graph import Source, SourceGraph
 
@@ -33,6 +36,11 @@ _NO_MODULES = {
     # settings
     "registry.embedder",
     "registry.url",
+    *(
+        f"training.{name}"
+        for settings in (TrainingSettings, UpdateSettings)
+        for name in settings.model_fields
+    ),
     # a variable of an example
     "gateway.agent",
     "gateway.url",

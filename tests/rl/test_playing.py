@@ -1,8 +1,10 @@
 """A policy of tokens plays through a gateway: what it wrote is kept as it is, and what fails is no reward."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
@@ -174,6 +176,18 @@ async def test_players_write_together_and_those_who_ended_are_not_waited_for(
     assert [one.trajectory.seeds.index for one in played] == [0, 1, 2, 3, 4]
 
 
+async def test_groups_of_different_sizes_wait_for_each_other_and_not_forever(
+    harbour: SmallGateway,
+) -> None:
+    policy = ScriptedPolicy(turns(call("look"), SOLVED))
+    one, other = rollouts(2)
+    planned = [*(replace(one, sample=sample) for sample in range(3)), other]
+    with anyio.fail_after(60):
+        played = await play(harbour, policy, planned, concurrency=4)
+    assert [len(batch) for batch in policy.batches] == [4, 4]
+    assert all(each.reward for each in played)
+
+
 async def test_an_error_of_the_policy_propagates_and_leaves_no_episode_open(
     harbour: SmallGateway,
 ) -> None:
@@ -192,11 +206,9 @@ async def test_what_cannot_be_played_is_refused_before_anything_is_opened(
     policy = ScriptedPolicy(turns(SOLVED))
     with pytest.raises(ValueError, match="the same"):
         await play(harbour, policy, rollouts(1) * 2)
-    group = [
-        Rollout(source=r.source, root_seed=1, index=0, sample=n) for n, r in enumerate(rollouts(3))
-    ]
+    group = [replace(rollouts(1)[0], sample=sample) for sample in range(3)]
     with pytest.raises(ValueError, match="a group of 3"):
-        await play(harbour, policy, group, concurrency=2)
+        await play(harbour, policy, [rollouts(2)[1], *group], concurrency=2)
     too_long = ScriptedPolicy(turns(SOLVED), PolicyLimits(turn_tokens=9, context_tokens=8))
     with pytest.raises(ValueError, match="fits no episode"):
         await play(harbour, too_long, rollouts(1))

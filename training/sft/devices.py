@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 from accelerate import Accelerator
 from accelerate.parallelism_config import ParallelismConfig
+from accelerate.tracking import TensorBoardTracker, WandBTracker
 from accelerate.utils import FullyShardedDataParallelPlugin
 from torch import Tensor
 from torch.nn import functional
@@ -74,12 +75,9 @@ class Devices:
             raise ConfigError(
                 f"parallel.context is {settings.parallel.context}: it takes GPUs, and there is none"
             )
-        loggers = [_TENSORBOARD] if settings.log.tensorboard else []
-        loggers += ["wandb"] if settings.log.wandb_project else []
         self.accelerator = Accelerator(
             cpu=started > 1 and not has_gpu,  # else each of several processes would be alone
             mixed_precision=self._precision(),
-            log_with=cast("Any", loggers or None),
             project_dir=settings.out,
             # Accelerate shards over GPUs alone: on CPUs, each process has the whole model.
             **(parallelism(settings) if has_gpu else {}),
@@ -195,15 +193,17 @@ class Devices:
         Args:
             first_step: The next one; what was told of it and of later ones before is made anew.
         """
-        name, project = self._settings.out.resolve().name, self._settings.log.wandb_project
-        folder = str(self._settings.out)
-        self.accelerator.init_trackers(
-            project or _TENSORBOARD,
-            init_kwargs={
-                "tensorboard": {"purge_step": first_step},
-                "wandb": {"name": name, "id": name, "resume": "allow", "dir": folder},
-            },
-        )
+        log, out = self._settings.log, self._settings.out
+        told: list[Any] = []
+        if log.tensorboard:
+            told.append(TensorBoardTracker(_TENSORBOARD, out, purge_step=first_step))
+        if log.wandb_project:
+            name = out.resolve().name
+            told.append(
+                WandBTracker(log.wandb_project, name=name, id=name, resume="allow", dir=str(out))
+            )
+        self.accelerator.log_with = told
+        self.accelerator.init_trackers(log.wandb_project or _TENSORBOARD)
         try:
             yield
         finally:

@@ -18,6 +18,7 @@ from torch.distributed.checkpoint.state_dict import (
     set_optimizer_state_dict,
 )
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
 
 from astra_mcp.errors import ConfigError
 from training.sft.settings import TrainingSettings
@@ -62,6 +63,7 @@ def load_model(name: str, *, gradient_checkpointing: bool) -> Model:
     Raises:
         ConfigError: It cannot be loaded, or is no model that this loop can train.
     """
+    transformers_logging.disable_progress_bar()  # beside the run's own it would only be in the way
     with _told_of(name):
         loaded = cast("Any", AutoModelForCausalLM).from_pretrained(
             name, dtype=torch.float32, attn_implementation="sdpa"

@@ -1,5 +1,6 @@
 """Play rollouts by a policy through the gateway, and keep both: the trajectory, and its tokens."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -74,7 +75,7 @@ async def play_policy(
     limits = limits or policy.limits
     _check(rollouts, limits)
     played: dict[int, PolicyTrajectory] = {}
-    for table in _tables(rollouts, concurrency):
+    for table in [*_tables(rollouts, concurrency)]:
         logs = {rollouts[place].agent_seed: (place, TokenLog()) for place in table}
         rounds = Rounds(policy, table, temperature=temperature, max_tokens=limits.turn_tokens)
         agent = PolicyAgent(
@@ -112,12 +113,16 @@ async def _play(  # noqa: PLR0917 - one table, with all that it needs
         finished.append((table[number], trajectory))
         rounds.leave(table[number])  # also one that was never opened
 
+    members = [rollouts[place] for place in table]
+    sizes = Counter(rollout.group for rollout in members).values()
+
     async def play() -> None:
         await run_rollouts(
             gateway,
             agent,
-            [rollouts[place] for place in table],
-            concurrency=len(table),
+            members,
+            # Rooms for groups as large as the largest: all have to be open, since they wait for each other.
+            concurrency=len(sizes) * max(sizes),
             on_finished=keep,
             limits=limits.of_play,
         )

@@ -5,7 +5,6 @@ same tokens, with what came back appended.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Protocol
 
 from astra_mcp.llm.usage import Usage, note_usage
@@ -78,10 +77,8 @@ class PolicyAgent:
     async def _play(self, episode: EpisodeView, player: int, log: TokenLog) -> StopReason:
         tools: list[JsonObject] = [tool.as_openai() for tool in episode.tools]
         self._show(log, self._renderer.prompt(episode.messages, tools))
-        for number in count():
-            if len(log.ids) + len(self._suffix) + self._max_tokens > self._max_context:
-                return StopReason.TOKENS
-            turn = await self._turn(player, log, derive_seed(episode.seed, "turn", number))
+        while len(log.ids) + len(self._suffix) + self._max_tokens <= self._max_context:
+            turn = await self._turn(player, log, derive_seed(episode.seed, "turn", len(log.turns)))
             if not log.turns[-1].is_ended:
                 episode.answer(turn.content, reasoning=turn.reasoning)
                 return StopReason.LENGTH
@@ -95,7 +92,7 @@ class PolicyAgent:
                     return StopReason.ANSWER
             said = episode.messages
             self._show(log, self._renderer.continuation(said[:before], said[before:]))
-        raise AssertionError("count() ends")
+        return StopReason.TOKENS
 
     async def _turn(self, player: int, log: TokenLog, seed: int) -> ParsedTurn:
         context = (*log.ids, *self._suffix)
