@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import pvariance
-from typing import Any
+from typing import Any, cast
 
 import torch
 from accelerate import Accelerator
+from accelerate.tracking import TensorBoardTracker, WandBTracker
 
 from training.evaluation.figures import figures_of
 from training.rl.core.filling import Filled
@@ -83,21 +84,17 @@ def open_trackers(settings: RlSettings, first_step: int) -> Generator[Tell]:
         settings: Of the run.
         first_step: The next one; what was told of it and of later ones before is made anew.
     """
-    project = settings.log.wandb_project
-    loggers = [_TENSORBOARD] if settings.log.tensorboard else []
-    loggers += ["wandb"] if project else []
-    named: Any = loggers or None
-    accelerator = Accelerator(
-        cpu=not torch.cuda.is_available(), log_with=named, project_dir=settings.out
-    )
-    name, folder = settings.out.resolve().name, str(settings.out)
-    accelerator.init_trackers(
-        project or _TENSORBOARD,
-        init_kwargs={
-            "tensorboard": {"purge_step": first_step},
-            "wandb": {"name": name, "id": name, "resume": "allow", "dir": folder},
-        },
-    )
+    log, out = settings.log, settings.out
+    told: list[Any] = []
+    if log.tensorboard:
+        told.append(TensorBoardTracker(_TENSORBOARD, out, purge_step=first_step))
+    if log.wandb_project:
+        name = out.resolve().name
+        told.append(
+            WandBTracker(log.wandb_project, name=name, id=name, resume="allow", dir=str(out))
+        )
+    accelerator = Accelerator(cpu=not torch.cuda.is_available(), log_with=cast("Any", told or None))
+    accelerator.init_trackers(log.wandb_project or _TENSORBOARD)
     try:
         yield lambda step, values: accelerator.log(dict(values), step=step)
     finally:
