@@ -72,6 +72,7 @@ class Renderer:
         *,
         thinking: ThinkingPolicy = ThinkingPolicy.NATIVE_OFF,
         today: date = DATE,
+        ends: Sequence[str] = (),
     ) -> Self:
         """Make a renderer, and find out by rendering how the template works.
 
@@ -81,6 +82,7 @@ class Renderer:
             dialect: How turns spell calls; by default that in which the template writes one.
             thinking: What becomes of thoughts.
             today: What a template is told that asks for the date.
+            ends: What ends a turn besides what the template writes and ``eos_token``.
 
         Raises:
             ConfigError: The template does not compile, ends no turn, calls tools in no known dialect, or
@@ -93,8 +95,8 @@ class Renderer:
             found = dialect or _find_dialect(compiled, how)
         except RenderError as error:
             raise ConfigError(f"this is no template of chats: {error}") from None
-        ends = dict.fromkeys([end, *filter(None, [special_tokens.get("eos_token")])])
-        return cls(compiled, how, found, [*ends])
+        known = dict.fromkeys(filter(None, [end, special_tokens.get("eos_token"), *ends]))
+        return cls(compiled, how, found, [*known])
 
     @property
     def thinking(self) -> ThinkingPolicy:
