@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from training.render import ParsedCall, ParsedTurn, Renderer, RenderError, ThinkingPolicy
+from training.rollout.arguments import parse_arguments
 
 from own_templates import assistant, make_renderer
 from random_json import random_json
@@ -23,6 +24,12 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 ASSORTED = st.lists(st.sampled_from(TAGS) | TEXTS, max_size=8).map("".join)
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 OBJECTS = st.dictionaries(TEXTS, random_json(NUMBERS | ASSORTED, TEXTS, max_leaves=6), max_size=3)
+ARGUMENTS = st.lists(
+    st.sampled_from(
+        ["{", "}", '"a"', ": ", ", ", "1", " ", "\n", "\u00a0", "NaN", '"\\ud800"', "[", "]"]
+    ),
+    max_size=9,
+).map("".join)
 CALLS = st.builds(
     ParsedCall,
     st.text(st.characters(codec="utf-8"), min_size=1, max_size=12),
@@ -193,7 +200,8 @@ def test_mistral_keeps_ids_of_nine_signs_and_derives_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", ["[1]", "", '{"a": ', "nonsense", '{}, "name": "g"', "{} {}", "{}}"]
+    "arguments",
+    ["[1]", '{"a": ', '{"a": 1, "a": 2}', "nonsense", '{}, "name": "g"', "{} {}", "{}}"],
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_arguments_that_are_no_object_are_written_as_they_are_and_read_as_a_fault(
@@ -226,3 +234,25 @@ def test_what_cannot_be_carried_is_refused(name: str, turn: ParsedTurn, words: s
     policy = ThinkingPolicy.ON if name == "hermes" else ThinkingPolicy.NATIVE_OFF
     with pytest.raises(RenderError, match=re.escape(words)):
         make_renderer(name, policy).turn(assistant(turn))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(arguments=ARGUMENTS)
+@example(arguments="")
+@example(arguments=" \n")
+@example(arguments="\u00a0{}")
+@example(arguments='{"a": 1, "a": 2}')
+@example(arguments='{"a": 18446744073709551616}')
+def test_arguments_are_read_as_a_rollout_reads_them(name: str, arguments: str) -> None:
+    called = parse_arguments(arguments)
+    renderer = make_renderer(name)
+    try:
+        turn = renderer.turn(assistant(ParsedTurn(calls=(ParsedCall("f", arguments),))))
+    except RenderError:
+        assert isinstance(called, str)
+        return
+    read = renderer.parse(turn)
+    if isinstance(called, str):
+        assert (read.calls, len(read.faults) > 0) == ((), True)
+    else:
+        assert [json.loads(call.arguments) for call in read.calls] == [called]

@@ -24,9 +24,15 @@ _MAX_NAME = 80
 
 
 def normal_arguments(arguments: str) -> str | None:
-    """Give the form in which templates write a JSON object; None where the text is none."""
+    """Give the form in which templates write a JSON object; None where the text is none.
+
+    Nothing at all is an object without members, as it is for a rollout.
+    """
+    begin = end_of_space(arguments, 0)
+    if begin == len(arguments):
+        return "{}"
     try:
-        value, end = decode_value(arguments, end_of_space(arguments, 0))
+        value, end = decode_value(arguments, begin)
     except ValueError:
         return None
     is_whole = end_of_space(arguments, end) == len(arguments)
