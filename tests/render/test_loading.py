@@ -68,6 +68,17 @@ def test_a_turn_is_read_up_to_whatever_ends_it_at_generation(tmp_path: Path) -> 
     assert read == ParsedTurn(calls=(ParsedCall("f", "{}"),))
 
 
+def test_tags_that_are_added_as_common_tokens_are_controls_and_blanks_are_not(folder: Path) -> None:
+    file = str(folder / "tokenizer.json")
+    backend = tokenizers.Tokenizer.from_file(file)
+    backend.add_tokens(["<tool_response>", "  ", "<b>"])
+    backend.save(file)
+    _, renderer = load_tokenizer(str(folder))
+    assert "  " in template_source("hermes")
+    expected = {"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<tool_response>"}
+    assert renderer.controls.spellings == expected
+
+
 def test_a_common_word_that_ends_generation_ends_no_text(folder: Path) -> None:
     ending(folder, "<|im_end|>", "n")
     tokenizer, renderer = load_tokenizer(str(folder))

@@ -71,7 +71,14 @@ def load_tokenizer(
     # A word of the vocabulary cannot be told from the same letters in a text; it ends at sampling alone.
     ends = [added[id].content for id in sorted(further & set(added))]
     try:
-        renderer = Renderer.of(template, special, dialect, thinking=thinking, ends=ends)
+        renderer = Renderer.of(
+            template,
+            special,
+            dialect,
+            thinking=thinking,
+            ends=ends,
+            controls=[t.content for t in added.values() if _is_control(t, template)],
+        )
     except ConfigError as error:
         raise ConfigError(f"{model}: {error}") from None
     words = {renderer.end, *filter(None, [special.get("eos_token")])}
@@ -150,6 +157,12 @@ def _text_of(token: object) -> str | None:
     row = cast("Mapping[str, object]", token) if isinstance(token, Mapping) else {}
     text = row.get("content", token)
     return text if isinstance(text, str) else None
+
+
+def _is_control(token: Any, template: str) -> bool:
+    """Whether it is special, or a tag that the template writes; runs of blanks are added as well."""
+    text = str(token.content)
+    return bool(token.special or (text.strip() and text in template))
 
 
 def _check_added(folder: Path, config: Mapping[str, Any], backend: Any) -> None:
