@@ -416,17 +416,17 @@ class Renderer:
         ]
         got = [(call.name, call.arguments) for call in read.calls]
         is_broken = None in normal
-        same_calls = all(call in whole for call in got) if is_broken else got == whole
         are_same = {
             "words": read.content == meant.content,
             "thought": read.reasoning == meant.reasoning,
-            "calls": same_calls and bool(read.faults) == is_broken,
+            "calls": got == whole and bool(read.faults) == is_broken,
         }
         for what, is_same in are_same.items():
             if not is_same:
                 raise RenderError(
                     f"the {what} of the turn would be read as something else in the dialect "
-                    f"{self.dialect.name}: a tag of the dialect or of thoughts stands in it"
+                    f"{self.dialect.name}: a tag of the dialect or of thoughts stands in it, or arguments "
+                    "that are no JSON object hide or forge a call beside them"
                 )
 
 
