@@ -132,8 +132,11 @@ def test_a_sign_stands_in_no_text_and_is_found_as_json_spells_it() -> None:
     sign = Sign("\ufdd0", {"\\ufdd1": ["\ufdd2"]})
     assert sign.text == "\ufdd3"
     assert sign.take_out("a\ufdd3b\\ufdd3c") == ("abc", (1, 2))
-    with pytest.raises(RenderError, match=r"U\+FDD0"):
-        Sign("".join(map(chr, range(0xFDD0, 0xFDF0))))
+    all_of_them = "".join(map(chr, range(0xFDD0, 0xFDF0)))
+    long = Sign(all_of_them)
+    text = f"\ufdd0{long.text}\ufdd1{long.text}\ufdd0"
+    assert long.text == "\ufdd0\ufdd1\ufdd1"
+    assert long.take_out(text) == ("\ufdd0\ufdd1\ufdd0", (1, 2))
 
 
 def test_a_template_that_looks_for_a_control_token_in_a_text_is_told() -> None:

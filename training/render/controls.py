@@ -1,17 +1,15 @@
 """Control tokens that data spells out: a text of a user, a tool or a model never becomes one.
 
 A tokenizer makes a control token of its spelling wherever that stands. So the places in data are found before
-the template runs, marked by a character that stands nowhere else, and remembered in the finished text: it is
+the template runs, marked by what stands nowhere else, and remembered in the finished text: it is
 cut there before tokens are made, and each half is ordinary text.
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from typing import Final, TypeVar, cast
-
-from training.render.dialects.turns import RenderError
 
 __all__ = ["Controls", "Sign"]
 
@@ -26,16 +24,13 @@ class Sign:
     """Marks a place within text; it stands nowhere in the texts that it is made for."""
 
     def __init__(self, *values: object) -> None:
-        """Choose one that stands in none of these values.
-
-        Raises:
-            RenderError: They hold all that there are.
-        """
+        """Choose one that stands in none of these values."""
         whole = json.dumps(values, ensure_ascii=False)
-        free = (c for c in _NONCHARACTERS if c not in whole and _escaped(c) not in whole)
-        self.text = next(free, "")
-        if not self.text:
-            raise RenderError("the texts hold every one of the noncharacters U+FDD0 to U+FDEF")
+        first, second, *_ = _NONCHARACTERS
+        # One that begins with a character and goes on with another overlaps with no other one.
+        longer = (first + second * length for length in count(1))
+        signs = chain(_NONCHARACTERS, longer)
+        self.text = next(s for s in signs if s not in whole and _escaped(s) not in whole)
         self._pattern = re.compile(f"{self.text}|{re.escape(_escaped(self.text))}")
 
     def take_out(self, text: str) -> tuple[str, tuple[int, ...]]:
@@ -93,6 +88,6 @@ class Controls:
         return sign.join(text[a:b] for a, b in pairwise(edges))
 
 
-def _escaped(character: str) -> str:
+def _escaped(sign: str) -> str:
     """Give it as JSON of ASCII has it."""
-    return json.dumps(character)[1:-1]
+    return json.dumps(sign)[1:-1]
