@@ -1,6 +1,7 @@
 """A model's folder says how it reads and writes, or the message says which of its files is wrong."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,13 @@ import pytest
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import UserMessage
-from training.render import ThinkingPolicy, load_tokenizer
-from training.render.dialects.turns import ParsedTurn
+from training.render import ParsedCall, ParsedTurn, RenderError, ThinkingPolicy, load_tokenizer
 
 from model_folders import save_folder
 from own_templates import SPECIAL_TOKENS, assistant, template_source
 
 pytestmark = pytest.mark.train
+tokenizers = pytest.importorskip("tokenizers")
 
 
 @pytest.fixture
@@ -43,6 +44,58 @@ def test_what_generation_ends_at_ends_a_turn_too(folder: Path) -> None:
     change(folder, "generation_config.json", eos_token_id=[2, 5])
     tokenizer, _ = load_tokenizer(str(folder))
     assert tokenizer.end_ids > {2, 5}
+
+
+def ending(folder: Path, *words: str) -> None:
+    backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    ids = [backend.token_to_id(word) for word in words]
+    change(folder, "generation_config.json", eos_token_id=ids)
+
+
+def test_a_turn_is_read_up_to_whatever_ends_it_at_generation(tmp_path: Path) -> None:
+    special = {**SPECIAL_TOKENS["hermes"], "pad_token": "<|endoftext|>"}
+    folder = save_folder(tmp_path / "hermes", special=special)
+    ending(folder, "<|im_end|>", "<|endoftext|>")
+    _, renderer = load_tokenizer(str(folder))
+    assert renderer.parse("Yes.<|endoftext|>") == ParsedTurn("Yes.")
+    with pytest.raises(RenderError, match=re.escape("holds <|endoftext|> itself")):
+        renderer.turn(assistant(ParsedTurn("so <|endoftext|>")))
+    special = {**SPECIAL_TOKENS["llama"], "pad_token": "<|eom_id|>"}
+    folder = save_folder(tmp_path / "llama", template_source("llama"), special)
+    ending(folder, "<|eot_id|>", "<|eom_id|>")
+    _, renderer = load_tokenizer(str(folder))
+    read = renderer.parse('{"name": "f", "parameters": {}}<|eom_id|>')
+    assert read == ParsedTurn(calls=(ParsedCall("f", "{}"),))
+
+
+def test_tags_that_are_added_as_common_tokens_are_controls_and_blanks_are_not(folder: Path) -> None:
+    file = str(folder / "tokenizer.json")
+    backend = tokenizers.Tokenizer.from_file(file)
+    backend.add_tokens(["<tool_response>", "  ", "<b>"])
+    backend.save(file)
+    _, renderer = load_tokenizer(str(folder))
+    assert "  " in template_source("hermes")
+    expected = {"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<tool_response>"}
+    assert renderer.controls.spellings == expected
+
+
+def test_a_common_word_that_ends_generation_ends_no_text(folder: Path) -> None:
+    ending(folder, "<|im_end|>", "n")
+    tokenizer, renderer = load_tokenizer(str(folder))
+    assert tokenizer.encode("n")[0] in tokenizer.end_ids
+    assert renderer.parse("one<|im_end|>") == ParsedTurn("one")
+
+
+def test_truncation_and_padding_that_were_saved_along_change_no_tokens(folder: Path) -> None:
+    expected = load_tokenizer(str(folder))[0].encode("Is the museum open?" * 9)
+    file = str(folder / "tokenizer.json")
+    backend = tokenizers.Tokenizer.from_file(file)
+    backend.enable_truncation(4)
+    backend.enable_padding(length=500)
+    backend.save(file)
+    tokenizer, _ = load_tokenizer(str(folder))
+    assert tokenizer.encode("Is the museum open?" * 9) == expected
+    assert len(tokenizer.encode("No")) <= 2
 
 
 def of_config(folder: Path) -> None:

@@ -11,8 +11,10 @@ from astra_mcp.types import JsonObject, JsonValue
 from training.render import (
     ParsedCall,
     ParsedTurn,
+    Rendered,
     Renderer,
     RenderError,
+    Segment,
     ThinkingPolicy,
     Tokenizer,
     Tokens,
@@ -76,20 +78,23 @@ def played(renderer: Renderer, tokenizer: Tokenizer, messages: list[Message]) ->
     ids: list[int] = []
     mask: list[bool] = []
 
-    def take(text: str, *, is_model: bool) -> None:
-        found = tokenizer.encode(text)
-        ids.extend(found)
-        mask.extend([is_model] * len(found))
+    def take(rendered: Rendered) -> None:
+        found = encode(rendered, tokenizer)
+        ids.extend(found.ids)
+        mask.extend(found.mask)
 
     places = [i for i, m in enumerate(messages) if isinstance(m, AssistantMessage)]
-    take(renderer.prompt(messages[: places[0]], TOOLS), is_model=False)
+    last = Rendered((Segment(renderer.sampling_only, is_model=False),))
+    take(renderer.shown(messages[: places[0]], TOOLS))
+    take(last)
     for place, following in zip(places, [*places[1:], None], strict=True):
         message = messages[place]
         assert isinstance(message, AssistantMessage)
-        take(renderer.turn(message), is_model=True)
+        take(Rendered((renderer.conversation(messages[: place + 1], TOOLS).segments[-1],)))
         if following is not None:
             new = messages[place + 1 : following]
-            take(renderer.continuation(messages[: place + 1], new), is_model=False)
+            take(renderer.shown_after(messages[: place + 1], new))
+            take(last)
     return Tokens(tuple(ids), tuple(mask))
 
 

@@ -47,6 +47,8 @@ async def test_calls_of_one_turn_run_at_once_and_are_numbered_in_their_order() -
         ('{"city": ', "not valid JSON"),
         ("city=Oslo", "not valid JSON"),
         ('{"n": NaN}', "not valid JSON"),
+        ('{"n": 1, "n": 2}', "the key 'n' stands twice"),
+        ('{"a": ' + "[" * 100_000, "nested too deeply"),
         ("[1]", "must be a JSON object"),
         ('"text"', "must be a JSON object"),
         ("null", "must be a JSON object"),

@@ -38,7 +38,7 @@ class CharacterTokenizer:
 def tiny_renderer() -> Renderer:
     """Render as the tiny model is shown its episodes."""
     template = (files("training.tiny") / "chat_template.jinja").read_text("utf-8")
-    return Renderer.of(template, {"eos_token": END})
+    return Renderer.of(template, {"eos_token": END}, controls=_SPECIAL)
 
 
 def call(name: str, arguments: str = "{}") -> str:

@@ -3,7 +3,7 @@
 What is trained has to be, token for token, what sampling saw and wrote; so everybody renders here. Knows
 trajectories and values, and neither torch nor the gateway; only ``loading`` reads a tokenizer, when it is
 asked to. Whatever trains or evaluates imports it, and the command line. To read in this order: ``template``,
-``rows``, ``dialects``, ``thinking``, ``renderer``, ``differences``, ``loading``,
+``rows``, ``dialects``, ``thinking``, ``controls``, ``renderer``, ``differences``, ``loading``,
 ``tokens``.
 """
 

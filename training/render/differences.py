@@ -40,7 +40,9 @@ def sampling_difference(
         prompt = renderer.prompt(messages[:place], tools)
         if prompt != Rendered(segments[: 2 * number + 1]).text:
             trained = Rendered(segments[: 2 * number + 2])
-            return Difference(place, Rendered((Segment(prompt, is_model=False),)), trained)
+            last = Segment(renderer.sampling_only, is_model=False)
+            shown = renderer.shown(messages[:place], tools).segments
+            return Difference(place, Rendered((*shown, last)), trained)
     return None
 
 

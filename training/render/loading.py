@@ -66,8 +66,19 @@ def load_tokenizer(
     backend = _backend(folder / _TOKENIZER)
     _check_added(folder, config, backend)
     template = _find_template(folder, config)
+    further = _generation_ends(folder)
+    added = backend.get_added_tokens_decoder()
+    # A word of the vocabulary cannot be told from the same letters in a text; it ends at sampling alone.
+    ends = [added[id].content for id in sorted(further & set(added))]
     try:
-        renderer = Renderer.of(template, special, dialect, thinking=thinking)
+        renderer = Renderer.of(
+            template,
+            special,
+            dialect,
+            thinking=thinking,
+            ends=ends,
+            controls=[t.content for t in added.values() if _is_control(t, template)],
+        )
     except ConfigError as error:
         raise ConfigError(f"{model}: {error}") from None
     words = {renderer.end, *filter(None, [special.get("eos_token")])}
@@ -78,7 +89,7 @@ def load_tokenizer(
             "token: the model could not end one"
         )
     found = {id for id in ids.values() if id is not None}
-    return FolderTokenizer(backend, frozenset(found | _generation_ends(folder))), renderer
+    return FolderTokenizer(backend, frozenset(found | further)), renderer
 
 
 def _download(model: str) -> Path:
@@ -113,9 +124,13 @@ def _backend(file: Path) -> Any:
             f"{file} is missing: save the tokenizer with `save_pretrained` of Transformers first"
         )
     try:
-        return tokenizers.Tokenizer.from_str(file.read_text(encoding="utf-8"))
+        backend = tokenizers.Tokenizer.from_str(file.read_text(encoding="utf-8"))
     except Exception as error:  # noqa: BLE001 - the library raises nothing narrower
         raise ConfigError(f"{file} is no tokenizer: {error}") from None
+    # Transformers saves those of its last call along; here every text is encoded whole, and as it is.
+    backend.no_truncation()
+    backend.no_padding()
+    return backend
 
 
 def _read_object(file: Path) -> Mapping[str, Any]:
@@ -142,6 +157,12 @@ def _text_of(token: object) -> str | None:
     row = cast("Mapping[str, object]", token) if isinstance(token, Mapping) else {}
     text = row.get("content", token)
     return text if isinstance(text, str) else None
+
+
+def _is_control(token: Any, template: str) -> bool:
+    """Whether it is special, or a tag that the template writes; runs of blanks are added as well."""
+    text = str(token.content)
+    return bool(token.special or (text.strip() and text in template))
 
 
 def _check_added(folder: Path, config: Mapping[str, Any], backend: Any) -> None:

@@ -74,11 +74,14 @@ class Mismatch:
 
 
 def encode(rendered: Rendered, tokenizer: Tokenizer) -> Tokens:
-    """Give the tokens of a conversation, piece by piece: a sampler never joins text across a turn's edge."""
+    """Give the tokens of a conversation, piece by piece: a sampler never joins text across a turn's edge.
+
+    What data spells is never a control token: no token reaches across a break.
+    """
     ids: list[int] = []
     mask: list[bool] = []
     for segment in rendered.segments:
-        found = tokenizer.encode(segment.text)
+        found = [id for piece in segment.pieces for id in tokenizer.encode(piece)]
         ids += found
         mask += [segment.is_model] * len(found)
     return Tokens(tuple(ids), tuple(mask))

@@ -2,25 +2,31 @@
 
 from typing import cast
 
-import orjson
-
+from astra_mcp.strict_json import parse_strict
 from astra_mcp.types import JsonObject, json_fault
 
 __all__ = ["MAX_ARGUMENT_BYTES", "parse_arguments"]
 
 MAX_ARGUMENT_BYTES = 1 << 20
 """Larger arguments are not sent: the gateway would refuse them unread, and lose their place."""
+_SPACE = " \t\r\n"
+"""Of JSON; any other blank is no part of it."""
 
 
 def parse_arguments(text: str) -> JsonObject | str:
-    """Parse a model's arguments, or say in words for the model what is wrong with them."""
+    """Parse a model's arguments, or say in words for the model what is wrong with them.
+
+    They are read as strictly as the renderer reads them, so that what was called is what is trained.
+    """
     if len(text.encode()) > MAX_ARGUMENT_BYTES:
         return (
             f"The arguments are too large: at most {MAX_ARGUMENT_BYTES} bytes. No tool was called."
         )
     try:
-        value = orjson.loads(text.strip() or "{}")
-    except orjson.JSONDecodeError as error:
+        value = parse_strict(text.strip(_SPACE) or "{}")
+    except RecursionError:
+        return "The arguments are nested too deeply. No tool was called; send the call again."
+    except ValueError as error:
         return (
             f"The arguments are not valid JSON ({error}). No tool was called; send the call again."
         )

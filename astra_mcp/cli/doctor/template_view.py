@@ -162,15 +162,16 @@ def _warnings(
     if tokenizer.decode(ids) != rendered.text:
         yield "the tokenizer does not give the text back that it was given"
     yield from _warnings_of_messages(renderer, messages)
+    parts = [(f"messages.{place}", m.model_dump()) for place, m in enumerate(messages)]
+    for place, value in [*parts, *((f"tools.{n}", tool) for n, tool in enumerate(tools))]:
+        for spelling in renderer.controls.found(value):
+            yield f"{place} spells {spelling}: it is encoded as plain text, not as the control token"
 
 
 def _warnings_of_messages(renderer: Renderer, messages: Sequence[Message]) -> Iterator[str]:
     thoughts = sum(isinstance(m, AssistantMessage) and bool(m.reasoning_content) for m in messages)
     if thoughts and renderer.thinking is not ThinkingPolicy.ON:
         yield f"the thoughts of {thoughts} turns are left out, as the policy {renderer.thinking} says"
-    for place, message in enumerate(messages):
-        if not isinstance(message, AssistantMessage) and renderer.end in message.content:
-            yield f"messages.{place} holds {renderer.end}: its {message.role} ends a turn there"
 
 
 def _named(difference: Difference, tokenizer: Tokenizer, other: str) -> str:

@@ -19,14 +19,25 @@ __all__ = [
 ]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+_WINDOW = 1 << 10
+"""Characters that are read at first. An error of Python's costs as much as all text that it was in, and a
+turn may hold thousands of values that fail."""
+_EDGE = 16
+"""No word, escape or sign of a number is as long; what stands nearer to the end may be cut."""
 _MAX_NAME = 80
 """Characters of a word of the model that a fault repeats."""
 
 
 def normal_arguments(arguments: str) -> str | None:
-    """Give the form in which templates write a JSON object; None where the text is none."""
+    """Give the form in which templates write a JSON object; None where the text is none.
+
+    Nothing at all is an object without members, as it is for a rollout.
+    """
+    begin = end_of_space(arguments, 0)
+    if begin == len(arguments):
+        return "{}"
     try:
-        value, end = decode_value(arguments, end_of_space(arguments, 0))
+        value, end = decode_value(arguments, begin)
     except ValueError:
         return None
     is_whole = end_of_space(arguments, end) == len(arguments)
@@ -53,16 +64,29 @@ def decode_value(text: str, at: int) -> tuple[object, int]:
     Raises:
         ValueError: There is none, or it is none that every program reads alike; the message says why.
     """
-    try:
-        value, end = parse_strict_prefix(text, at)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg} at character {error.pos - at + 1}") from None
-    except RecursionError:
-        raise ValueError("it nests too deeply") from None
+    size = _WINDOW
+    while True:
+        part, is_rest = text[at : at + size], at + size >= len(text)
+        try:
+            value, end = parse_strict_prefix(part, 0)
+        except json.JSONDecodeError as error:
+            if is_rest or not _may_be_cut(error, len(part)):
+                raise ValueError(f"{error.msg} at character {error.pos + 1}") from None
+        except RecursionError:
+            raise ValueError("it nests too deeply") from None
+        else:
+            if is_rest or end + _EDGE <= len(part):
+                break
+        size *= 4
     fault = json_fault(value)
     if fault is not None:
         raise ValueError(fault)
-    return value, end
+    return value, at + end
+
+
+def _may_be_cut(error: json.JSONDecodeError, length: int) -> bool:
+    """Whether more text could mend it: it is at the end of what was read, or a string is still open."""
+    return error.pos + _EDGE >= length or error.msg.startswith("Unterminated string")
 
 
 def decode_call(value: object, member: str, others: frozenset[str] = frozenset()) -> ParsedCall:

@@ -11,8 +11,8 @@ from astra_mcp.llm.usage import Usage, note_usage
 from astra_mcp.seeds import derive_seed
 from astra_mcp.trajectory import AgentInfo, StopReason
 from astra_mcp.types import JsonObject
-from training.render.renderer import ParsedTurn, Renderer
-from training.render.tokens import Tokenizer
+from training.render.renderer import ParsedTurn, Rendered, Renderer
+from training.render.tokens import Tokenizer, encode
 from training.rl.core.policy import Sampled
 from training.rl.core.token_log import TokenLog
 from training.rollout.agent import CallRequest, EpisodeView
@@ -76,7 +76,7 @@ class PolicyAgent:
 
     async def _play(self, episode: EpisodeView, player: int, log: TokenLog) -> StopReason:
         tools: list[JsonObject] = [tool.as_openai() for tool in episode.tools]
-        self._show(log, self._renderer.prompt(episode.messages, tools))
+        self._show(log, self._renderer.shown(episode.messages, tools))
         while len(log.ids) + len(self._suffix) + self._max_tokens <= self._max_context:
             turn = await self._turn(player, log, derive_seed(episode.seed, "turn", len(log.turns)))
             if not log.turns[-1].is_ended:
@@ -91,7 +91,7 @@ class PolicyAgent:
                 if await episode.hear() is None:
                     return StopReason.ANSWER
             said = episode.messages
-            self._show(log, self._renderer.continuation(said[:before], said[before:]))
+            self._show(log, self._renderer.shown_after(said[:before], said[before:]))
         return StopReason.TOKENS
 
     async def _turn(self, player: int, log: TokenLog, seed: int) -> ParsedTurn:
@@ -101,9 +101,9 @@ class PolicyAgent:
         note_usage(Usage(calls=1, prompt_tokens=len(context), completion_tokens=len(sampled.ids)))
         return self._renderer.parse(self._tokenizer.decode(sampled.ids))
 
-    def _show(self, log: TokenLog, text: str) -> None:
+    def _show(self, log: TokenLog, shown: Rendered) -> None:
         """Append what the policy is shown, without what it is shown for sampling alone."""
-        log.show(self._tokenizer.encode(text.removesuffix(self._renderer.sampling_only)))
+        log.show(encode(shown, self._tokenizer).ids)
 
 
 def _requests(turn: ParsedTurn) -> list[CallRequest]:
