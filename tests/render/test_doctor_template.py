@@ -180,10 +180,27 @@ def test_a_template_of_another_dialect_is_shown_too(cli: Cli, tmp_path: Path) ->
         (("--number", "2"), "--number: needs --file"),
         (("--template", "/none/such"), "/none/such is no folder"),
         (("--template", "/none/such", "--number", "0"), "--number"),
-        (("--template", "/none/such", "--thinking", "off"), "'off' is not one of"),
+        (("--template", "/none/such", "--thinking", "off"), "'off' is no policy"),
     ],
 )
 def test_what_cannot_be_is_wrong_usage(cli: Cli, arguments: tuple[str, ...], words: str) -> None:
     done = cli.run("doctor", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--file", "rows.parquet"), "rows.parquet: --file takes trajectories as a rollout writes them"),
+        (("--template", "tiny"), "tiny is no folder: `astra-mcp train sft --preset tiny` makes this model"),
+        (("--thinking", "off"), "'off' is no policy of thoughts; no thoughts are native_off"),
+        (("--thinking", "of"), "there are native_off, off_sampling_only, on"),
+    ],
+)  # fmt: skip
+def test_what_it_cannot_show_is_said_with_what_it_can(
+    cli: Cli, model: str, arguments: tuple[str, ...], said: str
+) -> None:
+    done = cli.run("doctor", "--template", model, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.replace("│", " ").split())

@@ -71,7 +71,7 @@ def test_a_file_stands_over_its_preset_and_options_over_the_file(tmp_path: Path)
         ("seed = \n", "is no TOML"),
         ("preset = 3\n", "preset: must be a text"),
         ('preset = "papr-14b"\n', "no preset is named 'papr-14b'; did you mean paper-14b?"),
-        ("data = 5\n", "data: Input should be a"),
+        ("data = 5\n", r"data: must be a list: write a table \[\[data\]\] for each"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_by_place(tmp_path: Path, text: str, said: str) -> None:
@@ -84,6 +84,50 @@ def test_a_wrong_file_is_refused_by_place(tmp_path: Path, text: str, said: str) 
 def test_an_assignment_without_place_or_value_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"write SECTION\.KEY=VALUE"):
         read_assignments([text])
+
+
+def test_an_option_sets_a_key_of_the_set_that_it_numbers(tmp_path: Path) -> None:
+    file = written(
+        tmp_path, 'preset = "tiny"\n[[data]]\nfile = "a.jsonl"\n[[data]]\nfile = "b.jsonl"\n'
+    )
+    named = read_assignments(["data.1.weight=2", "training.betas.0=0.8"])
+    found = read_settings(file, None, named, fallbacks={"out": "run"})
+    assert [(each.file.name, each.weight) for each in found.data] == [
+        ("a.jsonl", 1),
+        ("b.jsonl", 2),
+    ]
+    assert found.training.betas == (0.8, 0.98)
+    named = read_assignments(["data.0.min_reward=0.5"], {"data": [{"file": "c.jsonl"}]})
+    (only,) = read_settings(file, None, named, fallbacks={"out": "run"}).data
+    assert (only.file, only.min_reward) == (Path("c.jsonl"), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("data.0.bogus=1", r"data\.0\.bogus: there is no such setting"),
+        ("data.0.min_reward=2", r"data\.0\.min_reward: .* less than or equal to 1"),
+        ("data.1.weight=2", r"data\.1: there is no such member of the list; there is data\.0"),
+        ("data.-1.weight=2", r"data\.-1: there is no such member"),
+        ("data=b.jsonl", "another option says data already"),
+        ("training.betas=0.9,0.99", r"--set 'training\.betas=\[0\.9,0\.99\]'"),
+        ("validation.environments=one", r"""--set 'validation\.environments=\["NAME"\]'"""),
+    ],
+)
+def test_a_wrong_member_of_a_list_is_refused_by_name(text: str, said: str) -> None:
+    options = {"data": [{"file": "a.jsonl"}], "out": "run"}
+    with pytest.raises(ConfigError, match=said):
+        read_settings(None, "tiny", read_assignments([text], options))
+
+
+def test_a_set_that_is_not_there_is_not_made_by_an_option() -> None:
+    with pytest.raises(ConfigError, match=r"data: must be a list: write a table \[\[data\]\]"):
+        read_settings(None, "tiny", read_assignments(["data.0.weight=2", "out=run"]))
+
+
+def test_a_fallback_gives_way_to_the_file(tmp_path: Path) -> None:
+    file = written(tmp_path, 'preset = "tiny"\nout = "mine"\n')
+    assert read_settings(file, None, {}, fallbacks={"out": "run"}).out == tmp_path / "mine"
 
 
 def test_settings_and_the_command_load_no_library_of_training() -> None:

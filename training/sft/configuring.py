@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -20,17 +21,28 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 _PRESET = "preset"
 _PATH_KEYS = ("file",)
+_TEXTS = """write [\"NAME\", \"NAME\"], as an option --set '{place}=[\"NAME\"]'"""
+_LISTS = {
+    "data": "write a table [[data]] for each set in a file, or name files with --data",
+    "training.betas": "write [0.9, 0.99], as an option --set '{place}=[0.9,0.99]'",
+}
+"""How lists are written."""
 
 
 def read_settings(
-    file: Path | None, preset: str | None, overrides: Mapping[str, Any]
+    file: Path | None,
+    preset: str | None,
+    overrides: Mapping[str, Any],
+    *,
+    fallbacks: Mapping[str, Any] = MappingProxyType({}),
 ) -> SftSettings:
     """Read the settings of a run; paths of a file are seen from the file's folder.
 
     Args:
         file: TOML; it may name a ``preset``.
         preset: In the place of the one that the file names.
-        overrides: What the command line says, by sections.
+        overrides: What the command line says, by sections; members of a list by their numbers.
+        fallbacks: What holds where neither of them says anything.
 
     Raises:
         ConfigError: The file cannot be read, a key is unknown, a value is wrong, or values do not go
@@ -42,6 +54,7 @@ def read_settings(
         raise ConfigError(f"{file}: {_PRESET}: must be a text in quotation marks")
     chosen = preset or named
     settled = _merged(find_preset(chosen).settings if chosen else {}, written)
+    settled = _merged(fallbacks, settled)
     return _validated(SftSettings, _merged(settled, overrides), file)
 
 
@@ -68,20 +81,30 @@ def _validated(kind: type[SettingsT], values: Mapping[str, Any], file: Path | No
         raise ConfigError("\n  ".join([f"{where} cannot be used:", *faults])) from None
 
 
-def read_assignments(texts: Iterable[str]) -> JsonObject:
+def read_assignments(
+    texts: Iterable[str], options: Mapping[str, Any] = MappingProxyType({})
+) -> JsonObject:
     """Read ``training.learning_rate=1e-5``: a place among the settings, and a value as TOML has it.
 
     A value that is no TOML is a text: ``model=Qwen/Qwen3-4B`` needs no quotation marks.
 
+    Args:
+        texts: In order; the last one of a place holds.
+        options: What other options say, by sections; these lie on it.
+
     Raises:
-        ConfigError: One has no value, or goes against an earlier one.
+        ConfigError: One has no value, names a member that its list has not, or says what an option says.
     """
-    found: JsonObject = {}
+    found: JsonObject = {**options}
     for text in texts:
         place, equals, value = text.partition("=")
         keys = [key.strip() for key in place.split(".")]
         if not equals or not all(keys):
             raise ConfigError(f"--set {text!r}: write SECTION.KEY=VALUE")
+        if len(keys) == 1 and keys[0] in options:
+            raise ConfigError(
+                f"--set {text!r}: another option says {keys[0]} already; name it once"
+            )
         inner: JsonObject = {keys[-1]: _value_of(value.strip())}
         for key in reversed(keys[:-1]):
             inner = {key: inner}
@@ -118,17 +141,37 @@ def _seen_from(folder: Path, value: Any, key: str = "") -> Any:
     return str(folder / value) if is_path and not value.startswith("~") else value
 
 
-def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one on the other, section by section; a list stands in the place of the other's."""
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any], section: str = "") -> dict[str, Any]:
+    """Lay one on the other, section by section; a list stands in the place of the other's.
+
+    Raises:
+        ConfigError: A member of a list is named that it has not.
+    """
     merged = dict(under)
     for key, value in over.items():
         below = merged.get(key)
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            sections = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (below, value))
-            merged[key] = _merged(*sections)
-        else:
-            merged[key] = value
+        if isinstance(value, Mapping):
+            named = cast("Mapping[str, Any]", value)
+            place = f"{section}{key}."
+            if isinstance(below, Mapping):
+                merged[key] = _merged(cast("Mapping[str, Any]", below), named, place)
+                continue
+            if isinstance(below, list):
+                members = {str(n): each for n, each in enumerate(cast("list[Any]", below))}
+                _require_members(named, members, place)
+                merged[key] = [*_merged(members, named, place).values()]
+                continue
+        merged[key] = value
     return merged
+
+
+def _require_members(named: Mapping[str, Any], members: Mapping[str, Any], place: str) -> None:
+    for number in named:
+        if number not in members:
+            there = ", ".join(f"{place}{each}" for each in members) or "none"
+            raise ConfigError(
+                f"{place}{number}: there is no such member of the list; there is {there}"
+            )
 
 
 def _words_of(fault: ErrorDetails, kind: type[BaseModel]) -> str:
@@ -140,6 +183,8 @@ def _words_of(fault: ErrorDetails, kind: type[BaseModel]) -> str:
             return f"{place}: there is no such setting; {hint}"
         case "missing":
             return f"{place}: is needed, and neither the file, a preset nor an option says it"
+        case "tuple_type" | "list_type":
+            return f"{place}: must be a list: {_LISTS.get(place, _TEXTS).format(place=place)}"
         case _:
             return f"{place}: {fault_words(fault['type'], fault['msg'])}"
 

@@ -79,7 +79,9 @@ class SetReader:
     def account(self) -> str:
         """Say what was read, and what was left out by what."""
         reasons = ", ".join(f"{count} by {name}" for name, count in self.left_out.items())
-        return f"{self.num_read} rows were read; left out: {reasons or 'none'}"
+        return f"{self.num_read} rows were read, " + (
+            f"of which these were not taken: {reasons}" if reasons else "and all were taken"
+        )
 
 
 def _read_row(row: Mapping[str, object], place: str) -> tuple[Conversation, Trajectory | None]:

@@ -54,7 +54,13 @@ def devices_here() -> int:
 
 
 def estimate_memory(
-    config: Any, settings: SftSettings, *, parameters: int, tokens: int, trained: int
+    config: Any,
+    settings: SftSettings,
+    *,
+    parameters: int,
+    tokens: int,
+    trained: int,
+    is_whole: bool = False,
 ) -> Memory:
     """Estimate what a device needs.
 
@@ -66,8 +72,10 @@ def estimate_memory(
         parameters: Of the model.
         tokens: Of the longest example.
         trained: Most tokens with loss of an example.
+        is_whole: Whether each process holds the whole model, as on CPUs.
     """
-    shards, context = settings.parallel.processes, settings.parallel.context
+    shards = 1 if is_whole else settings.parallel.processes
+    context = settings.parallel.context
     share = settings.training.micro_batch_size / context
     is_half = settings.training.precision is not Precision.FLOAT32
     return Memory(

@@ -3,6 +3,8 @@
 PyTorch and Transformers are partly untyped; the functions here have types.
 """
 
+# pyright: reportUnknownVariableType=false
+
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -10,6 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from huggingface_hub import HfApi, constants, snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
@@ -25,6 +29,7 @@ from training.sft.settings import TrainingSettings
 
 __all__ = [
     "Model",
+    "find_model",
     "load_model",
     "make_optimizer",
     "model_config",
@@ -41,6 +46,45 @@ Model = nn.Module
 """A causal language model of Transformers; whatever wraps it for several devices is one too."""
 _WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
 _MATRIX_DIMENSIONS = 2
+_HUB_SECONDS = 5.0
+"""To connect to the hub, and for its answer."""
+
+
+def find_model(name: str) -> str:
+    """Find a model before anything of it is loaded: its folder, or its name where the hub knows it.
+
+    The hub is asked once, and for a few seconds: its library would try for the better part of a minute. Where
+    it is not reached, the folder of its cache is taken.
+
+    Raises:
+        ConfigError: There is no such folder, the hub does not know the model, or it is not reached and the
+            model was not loaded before.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return str(folder)
+    if name.startswith((".", "/", "~")) or name.endswith("/") or name.count("/") > 1:
+        raise ConfigError(f"model: there is no such folder: {name}")
+    try:
+        if not constants.HF_HUB_OFFLINE:
+            HfApi().model_info(name, timeout=_HUB_SECONDS)
+            return name
+        reason = "HF_HUB_OFFLINE is set"
+    except HFValidationError:
+        raise ConfigError(
+            f"model: {name!r} is no folder, and no name that the hub could have"
+        ) from None
+    except HfHubHTTPError as error:
+        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ConfigError(f"model: {name!r} is no folder, and the hub refuses it: {said}") from None
+    except Exception as error:  # noqa: BLE001 - of a transport that the library changes with its versions
+        reason = f"the hub is not reached ({error or type(error).__name__})"
+    try:
+        return cast("Any", snapshot_download)(name, local_files_only=True)
+    except (LocalEntryNotFoundError, HFValidationError, OSError):
+        raise ConfigError(
+            f"model: {name!r} is no folder, was not loaded before, and {reason}"
+        ) from None
 
 
 def model_config(name: str) -> Any:

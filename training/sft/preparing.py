@@ -13,7 +13,15 @@ from training.sft.mixture import Mixture, Part
 from training.sft.schedule import Schedule, batches_of
 from training.sft.settings import DataSet, SftSettings
 
-__all__ = ["Prepared", "PreparedSet", "check_fit", "check_versions", "prepare"]
+__all__ = [
+    "Prepared",
+    "PreparedSet",
+    "check_data",
+    "check_fit",
+    "check_versions",
+    "prepare",
+    "require_data",
+]
 
 _PRODUCT, _EXTRA = "astra-mcp", "train"
 _INSTALL = f"install {_PRODUCT}[{_EXTRA}]"
@@ -97,6 +105,32 @@ def check_versions() -> Mapping[str, str]:
     return found
 
 
+def require_data(settings: SftSettings) -> None:
+    """Refuse settings that name nothing to train on."""
+    if not settings.data:
+        raise ConfigError("there is nothing to train on: name a set with [[data]] or --data FILE")
+
+
+def check_data(settings: SftSettings) -> Mapping[str, str]:
+    """Read every file to its end, as far as that takes no model: rows, their form, and filters.
+
+    Returns:
+        What was read, by the names of the sets.
+
+    Raises:
+        ConfigError: See :class:`~training.sft.conversations.SetReader`.
+    """
+    held_out = settings.validation.file
+    sets = {f"data.{number}": each for number, each in enumerate(settings.data)}
+    told: dict[str, str] = {}
+    for name, data in (sets | ({"validation": DataSet(file=held_out)} if held_out else {})).items():
+        reader = SetReader(data)
+        for _ in reader:
+            pass
+        told[name] = f"{data.file}: {reader.account()}"
+    return told
+
+
 def prepare(
     settings: SftSettings,
     renderer: Renderer,
@@ -117,8 +151,7 @@ def prepare(
     Raises:
         ConfigError: A library, a file or a set cannot be used; names it.
     """
-    if not settings.data:
-        raise ConfigError("there is nothing to train on: name a set with [[data]] or --data FILE")
+    require_data(settings)
     held_out = settings.validation.file
     if held_out is not None and held_out.resolve() in {d.file.resolve() for d in settings.data}:
         raise ConfigError(
@@ -170,8 +203,8 @@ def check_fit(prepared: Prepared, config: Any) -> None:
     bound = getattr(config, "max_position_embeddings", None)
     if bound is not None and longest > bound:
         raise ConfigError(
-            f"examples.max_tokens: an example has {longest} tokens, and {prepared.model} reads {bound}:"
-            f" set it to {bound} or less"
+            f"examples.max_tokens: an example has {longest} tokens, and {prepared.settings.model} reads"
+            f" {bound}: set it to {bound} or less"
         )
     largest = max(int(each.ids.max()) for each in prepared.examples)
     if largest >= config.vocab_size:

@@ -105,7 +105,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             shape=_shape(5120, 64, 64, 8, 25_600, is_tied=False),
         ),
         "qwen3-4b": Preset(
-            what="the paper's settings for a model on one GPU of 80 GB",
+            what="the paper's settings for a model on one GPU of more than 80 GB",
             settings=_single("Qwen/Qwen3-4B", 1e-5),
             shape=_shape(2560, 36, 32, 8, 9728, is_tied=True),
         ),

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from transformers.utils import logging as transformers_logging
+
 from astra_mcp.errors import ConfigError
 from training.tiny.model import TINY, ModelSize, make_model
 from training.tiny.tokenizer import make_tokenizer
@@ -41,6 +43,7 @@ def save_start(folder: Path, *, size: ModelSize = TINY, seed: int = 0) -> Path:
         with TemporaryDirectory(dir=folder.parent, prefix=".tiny-") as whole:
             made = Path(whole) / "model"
             tokenizer = make_tokenizer()
+            transformers_logging.disable_progress_bar()  # a file of some megabytes needs none
             model = make_model(tokenizer, size, seed)
             model.save_pretrained(made)
             tokenizer.save_pretrained(made)

@@ -49,6 +49,15 @@ PROBE_SECONDS = 30.0
 _SUPPORTED = ((3, 11), (3, 12))
 
 
+def _policy_of(name: str) -> ThinkingPolicy:
+    try:
+        return ThinkingPolicy(name)
+    except ValueError:
+        known = ", ".join(ThinkingPolicy)
+        hint = "no thoughts are native_off" if name == "off" else f"there are {known}"
+        raise typer.BadParameter(f"{name!r} is no policy of thoughts; {hint}") from None
+
+
 def doctor(
     *,
     template: Annotated[
@@ -67,7 +76,11 @@ def doctor(
     ] = None,
     thinking: Annotated[
         ThinkingPolicy | None,
-        typer.Option(help="With --template: what becomes of thoughts (default native_off)."),
+        typer.Option(
+            parser=_policy_of,
+            metavar="|".join(ThinkingPolicy),
+            help="With --template: what becomes of thoughts (default native_off).",
+        ),
     ] = None,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:

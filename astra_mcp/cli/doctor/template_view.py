@@ -74,6 +74,15 @@ def view_template(
         ConfigError: The model has no usable template or tokenizer, or there is no such trajectory.
         RenderError: The conversation cannot be rendered.
     """
+    if file is not None and file.suffix == ".parquet":
+        raise ConfigError(
+            f"{file}: --file takes trajectories as a rollout writes them (JSON lines), no Parquet"
+        )
+    if model == "tiny" and not Path(model).is_dir():
+        raise ConfigError(
+            "tiny is no folder: `astra-mcp train sft --preset tiny` makes this model on the spot; name a"
+            " folder with its weights, such as runs/first/weights/step-00000040"
+        )
     tokenizer, renderer = load_tokenizer(model, thinking=thinking)
     source = "an example" if file is None else f"{file}, trajectory {number}"
     messages, tools = _EXAMPLE if file is None else _read(file, number)

@@ -54,14 +54,16 @@ def sft(
             raise ConfigError(
                 f"name settings with --config FILE, or a preset with --preset: {_PRESETS}"
             )
-        overrides: dict[str, Any] = {**read_assignments(assignments or ())}
-        named = {"model": model, "out": str(folder) if folder else None}
-        overrides |= {key: value for key, value in named.items() if value is not None}
-        if data:
-            overrides["data"] = [{"file": str(each)} for each in data]
-        if dry_run:
-            overrides.setdefault("out", "run")
-        settings = read_settings(user_path(config) if config else None, preset, overrides)
+        named: dict[str, Any] = {
+            "model": model,
+            "out": str(folder) if folder else None,
+            "data": [{"file": str(each)} for each in data] if data else None,
+        }
+        options = {key: value for key, value in named.items() if value is not None}
+        overrides = read_assignments(assignments or (), options)
+        file = user_path(config) if config else None
+        fallbacks = {"out": "run"} if dry_run else {}
+        settings = read_settings(file, preset, overrides, fallbacks=fallbacks)
         versions = check_versions()
         from astra_mcp.cli.train.sft import run_sft  # noqa: PLC0415 - it loads PyTorch
 

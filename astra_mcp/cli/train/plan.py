@@ -17,6 +17,8 @@ __all__ = ["Plan", "print_outcome", "print_plan", "show_progress"]
 
 _GIB = 2**30
 _PAUSE_SECONDS = 30.0
+_VALIDATED = ("validation_loss", "greedy/reward")
+"""Figures of validations alone."""
 _FIGURES = ("loss", "rollout/reward", "validation_loss", "greedy/reward", "sampled/reward")
 
 
@@ -29,9 +31,15 @@ class Plan:
     parameters: int
     dialect: str | None
     """How calls are spelt; None where the model is not here, and its sizes come from the preset."""
+    absent: str | None
+    """Why the model is not here; None where it is."""
+    rows: Mapping[str, str]
+    """What was read of each set, by its name."""
     prepared: Prepared | None
     """None where the model is not here, or no set is named."""
     memory: Memory
+    memory_of_whole: Memory
+    """Where each process holds the whole model, as on CPUs."""
     tokens: int
     """Of the longest example, or the most that one may have."""
     devices: int
@@ -41,12 +49,12 @@ class Plan:
     @property
     def not_run_here(self) -> str | None:
         """Why this machine cannot run it as it is; None where it can."""
-        wanted = self.settings.parallel.processes
+        wanted, reasons = self.settings.parallel.processes, [self.absent] if self.absent else []
         if wanted > max(self.devices, 1):
-            return f"it is for {wanted} devices, and this machine has {self.devices or 'no'} GPU"
-        if self.dialect is None:
-            return f"{self.settings.model} is not here, and the hub was not reached"
-        return None
+            reasons.append(
+                f"it is for {wanted} devices, and this machine has {self.devices or 'no'} GPU"
+            )
+        return "; ".join(reasons) or None
 
 
 def print_plan(plan: Plan, *, as_json: bool) -> JsonObject:
@@ -66,6 +74,9 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "preset", plan.preset or "none"
     dialect = f", calls in the dialect {plan.dialect}" if plan.dialect else ""
     yield "model", f"{settings.model}: {plan.parameters:,} parameters{dialect}"
+    if plan.absent is not None and plan.rows:
+        yield from plan.rows.items()
+        yield "lengths", "not looked at: the model is not here"
     yield "libraries", ", ".join(f"{name} {version}" for name, version in plan.versions.items())
     if plan.prepared is not None:
         for number, each in enumerate(plan.prepared.sets):
@@ -90,7 +101,7 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
             f"{parallel.processes}, each sequence on {parallel.context}; {plan.devices or 'no'} GPU here"
         ),
     )
-    yield "memory", _memory(plan.memory, plan.tokens)
+    yield "memory", _memory(plan)
     yield (
         "checkpoints",
         (
@@ -109,7 +120,9 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _set(found: PreparedSet) -> str:
     made, lengths = found.examples, found.examples.lengths
-    left = "".join(f", {count:,} left out: {why}" for why, count in made.left_out.items())
+    left = "".join(
+        f"; {count:,} examples were not made: {why}" for why, count in made.left_out.items()
+    )
     cut = f", {made.num_cut:,} cut on the left" if made.num_cut else ""
     weight = f" x {found.data.weight:g}" if found.data.weight != 1 else ""
     return (
@@ -119,7 +132,8 @@ def _set(found: PreparedSet) -> str:
     )
 
 
-def _memory(memory: Memory, tokens: int) -> str:
+def _memory(plan: Plan) -> str:
+    memory, processes = plan.memory, plan.settings.parallel.processes
     parts = {
         "weights": memory.weights,
         "gradients": memory.gradients,
@@ -128,7 +142,13 @@ def _memory(memory: Memory, tokens: int) -> str:
         "logits": memory.logits,
     }
     told = ", ".join(f"{name} {_bytes(size)}" for name, size in parts.items())
-    return f"about {_bytes(memory.total)} on each device for {tokens:,} tokens, by formula: {told}"
+    where = "on each device" if processes > 1 else "on the device"
+    if processes > 1 and not plan.devices and plan.settings.parallel.context == 1:
+        where = "in each process, which holds the whole model"
+        if memory != plan.memory_of_whole:
+            whole_bytes = _bytes(plan.memory_of_whole.total)
+            where = f"on each of {processes} GPUs, or {whole_bytes} in each of {processes} processes on CPUs,"
+    return f"about {_bytes(memory.total)} {where} for {plan.tokens:,} tokens, by formula: {told}"
 
 
 def _bytes(size: int) -> str:
@@ -137,7 +157,7 @@ def _bytes(size: int) -> str:
 
 @contextmanager
 def show_progress(num_steps: int) -> Generator[Callable[[Progress], None]]:
-    """Draw a bar with the time that is left while the block runs, or write a line now and then."""
+    """Draw a bar with the time that is left while the block runs; lines in its place where nobody looks."""
     with say.bars(Words("figures"), TimeRemainingColumn(compact=True)) as bars:
         task = bars.add_task("training", total=num_steps, figures="")
         told = monotonic()
@@ -150,8 +170,10 @@ def show_progress(num_steps: int) -> Generator[Callable[[Progress], None]]:
                 if name in progress.values
             )
             bars.update(task, completed=progress.step, figures=figures)
-            is_last = progress.step == progress.num_steps
-            if bars.disable and (is_last or monotonic() - told >= _PAUSE_SECONDS):
+            is_tenth = progress.step * 10 % progress.num_steps < 10
+            is_validated = any(name in progress.values for name in _VALIDATED)
+            is_told = is_tenth or is_validated or monotonic() - told >= _PAUSE_SECONDS
+            if bars.disable and is_told:
                 told = monotonic()
                 say.print(f"step {progress.step} of {progress.num_steps}: {figures}")
 

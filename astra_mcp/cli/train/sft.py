@@ -1,8 +1,8 @@
 """Puts the parts of a run of SFT together: model, data, gateway, and what people see."""
 
 import os
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,16 +15,15 @@ import typer
 
 from astra_mcp.cli.train.plan import Plan, print_outcome, print_plan, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
-from astra_mcp.cli.train.validating import open_validator
+from astra_mcp.cli.train.validating import check_environments, open_validator
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import ExitCode, print_json, run_async, say
 from training.render import Renderer, ThinkingPolicy, Tokenizer, load_tokenizer
 from training.sft.devices import parallelism
 from training.sft.estimate import config_of, count_parameters, devices_here, estimate_memory
-from training.sft.model import model_config
-from training.sft.preparing import Prepared, check_fit, prepare
+from training.sft.model import find_model, model_config
+from training.sft.preparing import Prepared, check_data, check_fit, prepare, require_data
 from training.sft.presets import find_preset
-from training.sft.run_folder import START
 from training.sft.settings import SftSettings
 from training.sft.training import Ending, Outcome, train
 from training.tiny.start import save_start
@@ -58,15 +57,17 @@ def run_sft(
     parallelism(settings)
     _check_environments(settings)
     _check_wandb(settings)
-    plan, text = _look(settings, preset, versions, is_dry=dry_run)
-    shown = print_plan(plan, as_json=as_json) if is_first else {}
-    if dry_run:
-        if as_json:
-            print_json(shown)
-        return
-    if plan.prepared is None or text is None:
-        raise ConfigError("there is nothing to train on: name a set with [[data]] or --data FILE")
-    outcome = run_async(_train, plan.prepared, *text)
+    if not dry_run:
+        require_data(settings)
+    rows = check_data(settings)
+    with TemporaryDirectory(prefix="astra-mcp-") as workplace:
+        plan, text = _look(settings, preset, versions, rows, Path(workplace), is_dry=dry_run)
+        shown = print_plan(plan, as_json=as_json) if is_first else {}
+        if plan.prepared is None or text is None or dry_run:
+            if as_json and is_first:
+                print_json(shown)
+            return
+        outcome = run_async(_train, plan.prepared, *text)
     if not is_first:
         return
     print_outcome(outcome, shown, as_json=as_json)
@@ -81,6 +82,8 @@ def _check_environments(settings: SftSettings) -> None:
             "validation.environments: a model that is spread over processes plays no environments; name"
             " validation.file, and play with its checkpoints"
         )
+    if settings.validation.environments:
+        run_async(check_environments, settings)
 
 
 def _check_wandb(settings: SftSettings) -> None:
@@ -89,41 +92,51 @@ def _check_wandb(settings: SftSettings) -> None:
 
 
 def _look(
-    settings: SftSettings, preset: str | None, versions: Mapping[str, str], *, is_dry: bool
+    settings: SftSettings,
+    preset: str | None,
+    versions: Mapping[str, str],
+    rows: Mapping[str, str],
+    workplace: Path,
+    *,
+    is_dry: bool,
 ) -> tuple[Plan, tuple[Renderer, Tokenizer] | None]:
     sizes = find_preset(preset) if preset else None
     text: tuple[Renderer, Tokenizer] | None = None
     prepared: Prepared | None = None
-    with _model_of(settings, is_dry=is_dry) as model:
-        try:
-            config: Any = model_config(model)
-        except ConfigError:
-            is_of_preset = sizes is not None and sizes.settings["model"] == settings.model
-            if not is_dry or sizes is None or sizes.shape is None or not is_of_preset:
-                raise
-            config = config_of(sizes)
-        else:
-            thinking = ThinkingPolicy(settings.examples.thinking)
-            tokenizer, renderer = load_tokenizer(model, thinking=thinking)
-            text = renderer, tokenizer
-            if settings.data or not is_dry:
-                prepared = prepare(settings, renderer, tokenizer, model=model, versions=versions)
-                check_fit(prepared, config)
+    absent: str | None = None
+    try:
+        model = _find_model(settings, workplace)
+        config: Any = model_config(model)
+    except ConfigError as error:
+        is_of_preset = sizes is not None and sizes.settings["model"] == settings.model
+        if not is_dry or sizes is None or sizes.shape is None or not is_of_preset:
+            raise
+        config, absent = config_of(sizes), str(error)
+    else:
+        thinking = ThinkingPolicy(settings.examples.thinking)
+        tokenizer, renderer = load_tokenizer(model, thinking=thinking)
+        text = renderer, tokenizer
+        if settings.data:
+            prepared = prepare(settings, renderer, tokenizer, model=model, versions=versions)
+            check_fit(prepared, config)
     parameters = count_parameters(config)
     tokens = trained = settings.examples.max_tokens
     if prepared is not None:
         tokens = max(len(each.ids) for each in prepared.examples)
         trained = max(each.num_trained for each in prepared.examples)
-    memory = estimate_memory(
-        config, settings, parameters=parameters, tokens=tokens, trained=trained
+    estimated = partial(
+        estimate_memory, config, settings, parameters=parameters, tokens=tokens, trained=trained
     )
     plan = Plan(
         settings=settings,
         preset=preset,
         parameters=parameters,
         dialect=text[0].dialect.name if text else None,
+        absent=absent,
+        rows=rows,
         prepared=prepared,
-        memory=memory,
+        memory=estimated(is_whole=_is_on_cpus()),
+        memory_of_whole=estimated(is_whole=True),
         tokens=tokens,
         devices=devices_here(),
         versions=versions,
@@ -131,21 +144,16 @@ def _look(
     return plan, text
 
 
-@contextmanager
-def _model_of(settings: SftSettings, *, is_dry: bool) -> Generator[str]:
-    """Find the model; the small one is made beside the run, or, where nothing may be written, elsewhere."""
-    if settings.model != _TINY:
-        yield settings.model
-        return
-    with TemporaryDirectory(prefix="astra-mcp-") as elsewhere:
-        start = (Path(elsewhere) if is_dry else settings.out) / START
-        if not start.exists():
-            try:
-                start.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ConfigError(f"{start} cannot be made: {error.strerror}") from None
-            save_start(start)
-        yield str(start)
+def _find_model(settings: SftSettings, workplace: Path) -> str:
+    """Find the model; the small one is made anew each time, outside of the run's folder."""
+    if settings.model == _TINY:
+        return str(save_start(workplace / _TINY))
+    return find_model(settings.model)
+
+
+def _is_on_cpus() -> bool:
+    """Whether several processes were started, without a GPU."""
+    return not devices_here() and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -> Outcome:

@@ -4,10 +4,15 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio.to_thread
+
 from astra_mcp.cli.rollout.episode_sources import ask_sources, find_sources
+from astra_mcp.compose.bundles import find_published
 from astra_mcp.compose.settings import load_settings
+from astra_mcp.errors import ConfigError, UnknownNameError
 from astra_mcp.serving.process.gateway_access import open_gateway_access
 from gateway.api.client import GatewayClient
+from gateway.edge.discovery import find_gateway
 from training.evaluation.evaluating import evaluate
 from training.evaluation.sampler import ModelSampler
 from training.render import Renderer, Tokenizer
@@ -15,7 +20,7 @@ from training.rollout.plan import Source
 from training.sft.settings import SftSettings
 from training.sft.training import Validator
 
-__all__ = ["GatewayValidator", "open_validator"]
+__all__ = ["GatewayValidator", "check_environments", "open_validator"]
 
 
 class GatewayValidator:
@@ -48,6 +53,34 @@ class GatewayValidator:
             root_seed=self._settings.seed,
         )
         return found.metrics()
+
+
+async def check_environments(settings: SftSettings) -> None:
+    """Look whether what is played is there; nothing is served or written for that.
+
+    Raises:
+        ConfigError: An environment is not there; names the closest ones, and where they come from.
+        TransportError: The gateway does not answer.
+    """
+    told, asked = load_settings(), settings.validation
+    running = find_gateway(told.home)
+    url = asked.url or (running.url if running else None)
+    source = "`environments` in astra.toml or ASTRA_MCP_ENVIRONMENTS"
+    if url is None:
+        known = [*(await anyio.to_thread.run_sync(find_published, told)).found]
+        origin = f"they come from the folders in {source}"
+    else:
+        async with (
+            open_gateway_access(told, url=url) as access,
+            GatewayClient(access.url, access.key) as client,
+        ):
+            known = [each.name for each in await client.environments()]
+        origin = f"they are those of the gateway at {url}, which read {source} when it was started"
+    for name in asked.environments:
+        if name not in known:
+            hint = "`astra-mcp environments list` names all"
+            fault = UnknownNameError.among("environment", name, known, hint)
+            raise ConfigError(f"validation.environments: {fault}; {origin}")
 
 
 @asynccontextmanager
