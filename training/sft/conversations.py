@@ -11,7 +11,13 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from astra_mcp.errors import ConfigError, fault_words
-from astra_mcp.trajectory import AssistantMessage, Message, Trajectory, UserMessage
+from astra_mcp.trajectory import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    Trajectory,
+    UserMessage,
+)
 from astra_mcp.types import JsonObject
 from training.export.row_files import read_rows
 from training.export.selection import Selection
@@ -67,7 +73,7 @@ class SetReader:
                 raise ConfigError(f"{place} {row}")
             self.num_read += 1
             conversation, trajectory = _read_row(row, place)
-            refusing = _refusing(selection, trajectory, place) or _lack(conversation)
+            refusing = _refusing(selection, trajectory, place) or _lack(conversation, trajectory)
             if refusing is not None:
                 self.left_out[refusing] = self.left_out.get(refusing, 0) + 1
                 continue
@@ -166,9 +172,16 @@ def _refusing(selection: Selection, trajectory: Trajectory | None, place: str) -
     return None
 
 
-def _lack(conversation: Conversation) -> str | None:
+def _lack(conversation: Conversation, trajectory: Trajectory | None) -> str | None:
+    """Say why there is nothing to learn, or only tokens that no model wrote."""
+    turns = [each for each in conversation.messages if isinstance(each, AssistantMessage)]
     if not any(isinstance(each, UserMessage) for each in conversation.messages):
         return "no user message"
-    if not any(isinstance(each, AssistantMessage) for each in conversation.messages):
+    if not turns:
         return "no assistant message"
+    if trajectory is not None and trajectory.stop is StopReason.LENGTH:
+        return "a turn that was cut"  # rendered, it would get an end that the model never came to
+    calls = (call.function for turn in turns for call in turn.tool_calls)
+    if any(not call.arguments.strip() for call in calls):
+        return "a call without its text"  # what stood there could not be read, and is not recorded
     return None
