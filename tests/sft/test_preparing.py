@@ -70,6 +70,25 @@ def test_rows_that_are_trained_on_are_no_validation(small_model: Path, data: Pat
         prepared_run(small_model, data, data.parent / "run", validation={"file": str(data)})
 
 
+def test_a_set_of_which_no_row_is_ever_seen_is_named(small_model: Path, data: Path) -> None:
+    other = write_rows(data.parent / "other.jsonl", chat_rows(4, begin=40))
+    sets = [{"file": str(data)}, {"file": str(other), "weight": 0.01}]
+    with pytest.raises(
+        ConfigError, match=r"data\.1\.weight: no row of .*other\.jsonl is ever seen"
+    ):
+        prepared_run(small_model, data, data.parent / "run", sets=sets)
+
+
+def test_a_run_of_one_step_lays_down_no_more_than_it_needs(small_model: Path, data: Path) -> None:
+    prepared = prepared_run(
+        small_model, data, data.parent / "run", training={"epochs": 10_000, "max_steps": 1},
+        sets=[{"file": str(data), "weight": 1000}],
+    )  # fmt: skip
+    assert [len(batch) for batch in prepared.batches] == [8]
+    assert prepared.num_seen == 10_000 * 1000 * 6
+    assert prepared.epoch(1) == pytest.approx(8 / 6000)
+
+
 def test_examples_that_the_model_cannot_read_are_refused(small_model: Path, data: Path) -> None:
     from training.sft.model import model_config  # noqa: PLC0415
     from training.sft.preparing import check_fit  # noqa: PLC0415

@@ -129,12 +129,12 @@ def prepare(
     examples = [example for each in sets for example in each.examples.examples]
     parts = [Part(len(each.examples.examples), each.data.weight) for each in sets]
     training = settings.training
-    order = Mixture(parts, settings.seed).order(training.epochs)
+    mixture = Mixture(parts, settings.seed)
+    seen = mixture.num_seen(training.epochs)
+    _check_seen(sets, seen, training.epochs)
+    most = training.max_steps and training.max_steps * training.batch_size
+    order = mixture.order(training.epochs, most)
     batches = batches_of(order, training.batch_size, training.max_steps)
-    if not batches:
-        raise ConfigError(
-            f"training.epochs {training.epochs:g} and the weights of the sets leave no example to train on"
-        )
     return Prepared(
         settings=settings,
         model=model,
@@ -142,10 +142,20 @@ def prepare(
         sets=sets,
         validation=validation,
         examples=examples,
-        num_seen=len(order),
+        num_seen=sum(seen),
         batches=batches,
         schedule=Schedule.of(training, len(batches)),
     )
+
+
+def _check_seen(sets: Sequence[PreparedSet], seen: Sequence[int], epochs: float) -> None:
+    for number, (each, times) in enumerate(zip(sets, seen, strict=True)):
+        if not times:
+            raise ConfigError(
+                f"data.{number}.weight: no row of {each.data.file} is ever seen, with a weight of"
+                f" {each.data.weight:g}, {len(each.examples.examples)} examples and {epochs:g} epochs: take a"
+                " larger weight or more epochs, or leave the set out"
+            )
 
 
 def _read(
