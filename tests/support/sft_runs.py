@@ -76,7 +76,7 @@ def prepared_run(
     sets: Sequence[JsonObject] | None = None,
     **sections: Any,
 ) -> Prepared:
-    """Prepare a run of a small model; sections change its settings, and sets stand in the place of the data."""
+    """Prepare a run of a small model; sections change its settings, sets stand for the data."""
     training = {
         "learning_rate": 1e-2,
         "epochs": 2,

@@ -154,7 +154,7 @@ async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -
     settings = prepared.settings
     stop = Event()
     async with (
-        open_validator(settings, renderer, tokenizer) as validator,
+        open_validator(settings, renderer, tokenizer, prepared.model) as validator,
         _hearing_signals(stop),
     ):
 
