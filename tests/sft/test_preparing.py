@@ -1,5 +1,6 @@
 """What is looked at before a run begins: lengths, versions, bounds of the model, and memory."""
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -65,9 +66,29 @@ def test_a_set_of_which_nothing_is_left_names_file_and_reason(
         prepared_run(small_model, data, data.parent / "run", examples={"max_tokens": 10})
 
 
-def test_rows_that_are_trained_on_are_no_validation(small_model: Path, data: Path) -> None:
-    with pytest.raises(ConfigError, match=r"validation\.file: .*rows\.jsonl is trained on"):
-        prepared_run(small_model, data, data.parent / "run", validation={"file": str(data)})
+def test_rows_that_are_trained_on_are_no_validation_in_whatever_file(
+    small_model: Path, data: Path
+) -> None:
+    copied = [json.loads(line) for line in data.read_text().splitlines()][:2]
+    other = write_rows(data.parent / "other.jsonl", [*chat_rows(3, begin=60), *copied])
+    for held_out, num_rows, num_both in ((data, 6, 6), (other, 5, 2)):
+        said = rf"validation\.file: of the {num_rows} rows of .*{held_out.name}, {num_both} are trained on"
+        with pytest.raises(ConfigError, match=said):
+            prepared_run(small_model, data, data.parent / "run", validation={"file": str(held_out)})
+
+
+def test_validation_rows_that_the_model_cannot_read_are_refused(
+    small_model: Path, data: Path
+) -> None:
+    from training.sft.model import model_config  # noqa: PLC0415
+    from training.sft.preparing import check_fit  # noqa: PLC0415
+
+    short = write_rows(data.parent / "short.jsonl", chat_rows(3, begin=60))
+    prepared = prepared_run(small_model, short, data.parent / "run", validation={"file": str(data)})
+    config = model_config(str(small_model))
+    config.max_position_embeddings = max(len(each.ids) for each in prepared.examples)
+    with pytest.raises(ConfigError, match=r"validation\.file: an example has \d+ tokens"):
+        check_fit(prepared, config)
 
 
 def test_a_set_of_which_no_row_is_ever_seen_is_named(small_model: Path, data: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.errors import ConfigError
-from training.sft.configuring import read_assignments, read_settings
+from training.sft.configuring import preset_of, read_assignments, read_settings
 from training.sft.presets import PRESETS
 from training.sft.settings import Per, ScheduleShape, TooLong
 
@@ -132,3 +132,10 @@ def test_a_secret_in_the_gateways_url_is_refused_and_not_repeated(url: str) -> N
     with pytest.raises(ConfigError, match=r"validation\.url: must hold no user") as told:
         read_settings(None, "tiny", {"out": "o", "validation": {"url": url}})
     assert "hunter2" not in str(told.value)
+
+
+def test_the_preset_is_the_one_asked_for_or_the_files(tmp_path: Path) -> None:
+    file = written(tmp_path, 'preset = "tiny"\nout = "run"\n')
+    assert preset_of(file, None) == "tiny"
+    assert preset_of(file, "qwen3-4b") == "qwen3-4b"
+    assert preset_of(None, None) is None

@@ -6,6 +6,7 @@ A row is a chat with the tools that were shown. What a filter or a want of messa
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -47,6 +48,12 @@ class Conversation:
     tools: tuple[JsonObject, ...]
     place: str
     """Where it stands, for messages to people."""
+
+    @property
+    def digest(self) -> bytes:
+        """Tells it from any other, wherever it stands."""
+        messages = [each.model_dump(mode="json") for each in self.messages]
+        return sha256(json.dumps([messages, self.tools], sort_keys=True).encode()).digest()
 
 
 @dataclass(slots=True)

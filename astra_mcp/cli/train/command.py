@@ -8,7 +8,7 @@ import typer
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, report_errors
-from training.sft.configuring import read_assignments, read_settings
+from training.sft.configuring import preset_of, read_assignments, read_settings
 from training.sft.preparing import check_versions
 from training.sft.presets import PRESETS
 
@@ -60,11 +60,12 @@ def sft(
             overrides["data"] = [{"file": str(each)} for each in data]
         if dry_run:
             overrides.setdefault("out", "run")
-        settings = read_settings(user_path(config) if config else None, preset, overrides)
+        file = user_path(config) if config else None
+        settings = read_settings(file, preset, overrides)
         versions = check_versions()
         from astra_mcp.cli.train.sft import run_sft  # noqa: PLC0415 - it loads PyTorch
 
-        run_sft(settings, preset, versions, dry_run=dry_run, as_json=as_json)
+        run_sft(settings, preset_of(file, preset), versions, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
