@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -117,3 +118,47 @@ def test_ctrl_c_saves_the_step_and_the_same_command_goes_on(cli: Cli, small_mode
     page = cli.run("train", "report", "run", "--out", "page.html")
     assert page.returncode == 0, page.stderr
     assert "Learning rate" in (cli.folder / "page.html").read_text()
+
+
+def test_a_killed_start_of_tiny_is_begun_again_with_the_seed_of_the_run(cli: Cli) -> None:
+    arguments = (
+        "train", "sft", "--preset", "tiny", "--data", "rows.jsonl", *SMALL,
+        "--set", "training.max_steps=1",
+    )  # fmt: skip
+    starts: list[bytes] = []
+    for seed, out in (("1", "run"), ("2", "other")):
+        done = cli.run(*arguments, "--out", out, "--set", f"seed={seed}")
+        assert done.returncode == 0, done.stderr
+        starts.append((cli.folder / out / "start/model.safetensors").read_bytes())
+    assert starts[0] != starts[1]
+    (cli.folder / "run/run.json").unlink()
+    for name in ("weights", "state", "metrics.jsonl"):  # as a kill before run.json leaves it
+        path = cli.folder / "run" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (cli.folder / "run/.tiny-abcdefgh").mkdir()
+    done = cli.run(*arguments, "--out", "run", "--set", "seed=2")
+    assert done.returncode == 0, done.stderr
+    assert (cli.folder / "run/start/model.safetensors").read_bytes() == starts[1]
+    assert not (cli.folder / "run/.tiny-abcdefgh").exists()
+
+
+def test_environments_whose_prompts_are_all_too_long_are_an_error_before_training(
+    cli: Cli, small_model: Path
+) -> None:
+    done = cli.run(
+        "train", "sft", "--preset", "tiny", "--model", str(small_model), "--data", "rows.jsonl",
+        "--out", "run", *SMALL, "--set", 'validation.environments=["drone-show-winds"]',
+    )  # fmt: skip
+    assert done.returncode == 2, done
+    assert "each prompt leaves no room for a turn of" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (cli.folder / "run").exists()
+
+
+def test_the_plan_names_the_preset_of_the_file(cli: Cli, small_model: Path) -> None:
+    (cli.folder / "run.toml").write_text('preset = "tiny"\n')
+    done = cli.run(
+        "train", "sft", "--config", "run.toml", "--model", str(small_model), "--data", "rows.jsonl",
+        "--dry-run", "--json",
+    )  # fmt: skip
+    assert done.told["preset"] == "tiny"

@@ -3,6 +3,7 @@
 # pyright: reportUnknownMemberType=false
 
 import os
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,14 +11,16 @@ from astra_mcp.errors import ConfigError
 from training.tiny.model import TINY, ModelSize, make_model
 from training.tiny.tokenizer import make_tokenizer
 
-__all__ = ["save_start"]
+__all__ = ["remove_start", "save_start"]
 
-_CARD = """# tiny
-
-A model of astra-mcp for examples, tests and evidence: Qwen3's architecture with {count:,} parameters, made on
+_TITLE = "# tiny\n\nA model of astra-mcp"
+_CARD = (
+    _TITLE
+    + """ for examples, tests and evidence: Qwen3's architecture with {count:,} parameters, made on
 the spot. It learns nothing but micro families (`astra-mcp synth environments --families micro`), and knows
 nothing before it is trained: its weights are random (seed {seed}).
 """
+)
 
 
 def save_start(folder: Path, *, size: ModelSize = TINY, seed: int = 0) -> Path:
@@ -50,3 +53,20 @@ def save_start(folder: Path, *, size: ModelSize = TINY, seed: int = 0) -> Path:
     except OSError as error:
         raise ConfigError(f"the tiny model cannot be saved in {folder}: {error}") from None
     return folder
+
+
+def remove_start(folder: Path) -> None:
+    """Remove what :func:`save_start` made, if it is there.
+
+    Raises:
+        ConfigError: The folder is something else, or cannot be removed.
+    """
+    if not folder.exists():
+        return
+    try:
+        card = folder / "README.md"
+        if not card.is_file() or not card.read_bytes().startswith(_TITLE.encode()):
+            raise ConfigError(f"{folder} is no tiny model: name another folder for the run")
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be removed: {error}") from None

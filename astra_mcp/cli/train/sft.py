@@ -25,10 +25,10 @@ from training.sft.estimate import config_of, count_parameters, devices_here, est
 from training.sft.model import model_config
 from training.sft.preparing import Prepared, check_fit, prepare
 from training.sft.presets import find_preset
-from training.sft.run_folder import START
+from training.sft.run_folder import START, RunFolder
 from training.sft.settings import SftSettings
 from training.sft.training import Ending, Outcome, train
-from training.tiny.start import save_start
+from training.tiny.start import remove_start, save_start
 
 __all__ = ["run_sft"]
 
@@ -57,6 +57,7 @@ def run_sft(
     """
     is_first = os.environ.get("RANK", "0") == "0"
     parallelism(settings)
+    _check_tiny(settings)
     _check_environments(settings)
     _check_wandb(settings)
     plan, text = _look(settings, preset, versions, is_dry=dry_run)
@@ -74,6 +75,13 @@ def run_sft(
     if outcome.ending is Ending.STOPPED:
         say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
         raise typer.Exit(ExitCode.STOPPED)
+
+
+def _check_tiny(settings: SftSettings) -> None:
+    if settings.model == _TINY and settings.parallel.processes > 1:
+        raise ConfigError(
+            "parallel.processes: the model tiny is made by one process; name the folder of one that was made"
+        )
 
 
 def _check_environments(settings: SftSettings) -> None:
@@ -134,19 +142,21 @@ def _look(
 
 @contextmanager
 def _model_of(settings: SftSettings, *, is_dry: bool) -> Generator[str]:
-    """Find the model; the small one is made beside the run, or, where nothing may be written, elsewhere."""
+    """Find the model; the small one is made in the run's folder, and in a dry run elsewhere."""
     if settings.model != _TINY:
         yield settings.model
         return
-    with TemporaryDirectory(prefix="astra-mcp-") as elsewhere:
-        start = (Path(elsewhere) if is_dry else settings.out) / START
+    if is_dry:
+        with TemporaryDirectory(prefix="astra-mcp-") as elsewhere:
+            yield str(save_start(Path(elsewhere) / START, seed=settings.seed))
+        return
+    folder, start = RunFolder(settings.out), settings.out / START
+    with folder.claimed():
+        if not folder.is_begun:
+            remove_start(start)  # of a start that was killed, and may have had another seed
         if not start.exists():
-            try:
-                start.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ConfigError(f"{start} cannot be made: {error.strerror}") from None
-            save_start(start)
-        yield str(start)
+            save_start(start, seed=settings.seed)
+    yield str(start)
 
 
 async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -> Outcome:
