@@ -6,6 +6,7 @@ import pytest
 
 from gateway.api.wire import SourceEnvironment
 from training.evaluation.evaluating import evaluate
+from training.rl.core.policy import PolicyLimits
 
 from scripted_policy import END, CharacterTokenizer, ScriptedPolicy, call, tiny_renderer
 from small_gateway import NAME, open_small_gateway
@@ -52,3 +53,17 @@ async def test_without_a_reward_there_is_no_mean(tmp_path: Path) -> None:
     assert found.sampled is None
     assert found.greedy.reward is None
     assert "greedy/reward" not in found.metrics()
+
+
+async def test_a_prompt_that_leaves_no_room_is_counted_and_in_no_mean(tmp_path: Path) -> None:
+    async with open_small_gateway(tmp_path) as harbour:
+        limits = PolicyLimits(context_tokens=200, turn_tokens=190)
+        policy = ScriptedPolicy(look_twice, limits)
+        found = await evaluate(
+            harbour.client, policy, RENDERER, TOKENIZER, [HARBOUR, NOWHERE], samples=0, root_seed=1
+        )
+    assert policy.batches == []
+    assert (found.greedy.episodes, found.greedy.failed, found.greedy.no_room) == (2, 2, 1)
+    assert found.greedy.failures == {"gateway": 1}
+    assert found.greedy.reward is None
+    assert found.metrics()["greedy/no_room"] == 1.0

@@ -14,7 +14,7 @@ from gateway.api.wire import SourceEnvironment
 from training.render import encode
 from training.rl.core.playing import PolicyTrajectory, play_policy
 from training.rl.core.policy import PolicyLimits, Sampled
-from training.rl.core.policy_agent import UNREADABLE
+from training.rollout.agent import UNREADABLE
 from training.rollout.plan import Rollout
 
 from scripted_policy import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.trajectory import AssistantMessage, UserMessage
+from astra_mcp.trajectory import AssistantMessage, StopReason, UserMessage
 from training.export.selection import Selection
 from training.export.sft_exporting import SftForm, export_sft
 from training.sft.conversations import SetReader
@@ -15,6 +15,7 @@ from training.sft.settings import DataSet
 
 from assorted_trajectories import assorted, write_trajectories
 from sft_runs import chat_rows, write_rows
+from trajectories import a_trajectory
 
 
 @pytest.fixture
@@ -48,7 +49,9 @@ def test_what_has_no_question_or_no_turn_is_counted_and_left_out(trajectories: P
 def test_openais_form_is_read_and_cannot_be_filtered(trajectories: Path, tmp_path: Path) -> None:
     exported = tmp_path / "openai.jsonl"
     export_sft([trajectories], exported, SftForm.OPENAI, Selection())
-    assert len(read(exported)[0]) == len(read(trajectories)[0])
+    found, reader = read(trajectories)
+    # This form does not say how a row ended.
+    assert len(read(exported)[0]) == len(found) + reader.left_out["a turn that was cut"]
     with pytest.raises(ConfigError, match=r"row 1 does not say where it comes from.* min-reward"):
         read(exported, min_reward=0.5)
 
@@ -90,3 +93,33 @@ def test_a_line_that_is_cut_off_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.jsonl cannot be read: No such file"):
         read(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_trajectory_whose_last_turn_was_cut_is_counted_and_left_out(
+    tmp_path: Path, ending: str
+) -> None:
+    kept, cut = (
+        a_trajectory(messages=(UserMessage(content="q"), AssistantMessage(content=said)), stop=stop)
+        for said, stop in (("Whole.", StopReason.TURNS), ("The wind at the fi", StopReason.LENGTH))
+    )
+    file = write_trajectories(tmp_path / "played.jsonl", [cut, kept])
+    exported = tmp_path / f"exported.{ending}"
+    export_sft([file], exported, SftForm.MESSAGES, Selection())
+    for each in (file, exported):
+        found, reader = read(each)
+        assert [messages for messages, _ in found] == [kept.messages]
+        assert reader.left_out == {"a turn that was cut": 1}
+
+
+@pytest.mark.parametrize("arguments", ["", " \n"])
+def test_a_call_that_could_not_be_read_leaves_its_row_out(tmp_path: Path, arguments: str) -> None:
+    rows = [*chat_rows(2)]
+    broken = json.loads(json.dumps(rows[1]))
+    broken["messages"][1]["tool_calls"][0]["function"] = {
+        "name": "unreadable",
+        "arguments": arguments,
+    }
+    found, reader = read(write_rows(tmp_path / "rows.jsonl", [rows[0], broken]))
+    assert len(found) == 1
+    assert reader.left_out == {"a call without its text": 1}

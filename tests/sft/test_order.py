@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.sft.mixture import Mixture, Part
+from astra_mcp.errors import ConfigError
+from training.sft.mixture import MOST_SEEN, Mixture, Part
 from training.sft.schedule import Schedule, batches_of
 from training.sft.settings import ScheduleShape, TrainingSettings
 
@@ -38,6 +39,21 @@ def test_an_order_follows_from_the_seed_and_longer_runs_begin_alike(
     short, long = (Mixture(mixed, seed).order(epochs) for epochs in (1, 2))
     assert long[: len(short)] == short
     assert Mixture(mixed, seed).order(2) == long
+
+
+@given(parts, st.integers(0, 2**40), st.integers(0, 200))
+def test_an_order_that_is_laid_down_in_part_is_the_beginning_of_the_whole(
+    mixed: list[Part], seed: int, most: int
+) -> None:
+    whole = Mixture(mixed, seed).order(3)
+    assert Mixture(mixed, seed).order(3, most) == whole[:most]
+
+
+def test_what_is_laid_down_is_bounded_and_a_short_run_of_it_is_not_refused() -> None:
+    mixture = Mixture([Part(100, 100.0)], 3)
+    with pytest.raises(ConfigError, match=r"15,000,000 examples .* within 1 epochs"):
+        Mixture([Part(150_000, 100.0)], 3).order(10_000, MOST_SEEN * 3)
+    assert len(mixture.order(10_000, 7)) == 7
 
 
 def test_passes_and_seeds_differ_in_their_order() -> None:

@@ -1,5 +1,6 @@
 """What is looked at before a run begins: lengths, versions, bounds of the model, and memory."""
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from astra_mcp.errors import ConfigError
+from astra_mcp.types import JsonObject
 
 from sft_runs import chat_rows, prepared_run, write_rows
 
@@ -65,9 +67,48 @@ def test_a_set_of_which_nothing_is_left_names_file_and_reason(
         prepared_run(small_model, data, data.parent / "run", examples={"max_tokens": 10})
 
 
-def test_rows_that_are_trained_on_are_no_validation(small_model: Path, data: Path) -> None:
-    with pytest.raises(ConfigError, match=r"validation\.file: .*rows\.jsonl is trained on"):
-        prepared_run(small_model, data, data.parent / "run", validation={"file": str(data)})
+def test_rows_that_are_trained_on_are_no_validation_in_whatever_file(
+    small_model: Path, data: Path
+) -> None:
+    copied = [json.loads(line) for line in data.read_text().splitlines()][:2]
+    other = write_rows(data.parent / "other.jsonl", [*chat_rows(3, begin=60), *copied])
+    for held_out, num_rows, num_both in ((data, 6, 6), (other, 5, 2)):
+        said = rf"validation\.file: of the {num_rows} rows of .*{held_out.name}, {num_both} are trained on"
+        with pytest.raises(ConfigError, match=said):
+            prepared_run(small_model, data, data.parent / "run", validation={"file": str(held_out)})
+
+
+def test_validation_rows_that_the_model_cannot_read_are_refused(
+    small_model: Path, data: Path
+) -> None:
+    from training.sft.model import model_config  # noqa: PLC0415
+    from training.sft.preparing import check_fit  # noqa: PLC0415
+
+    short = write_rows(data.parent / "short.jsonl", chat_rows(3, begin=60))
+    prepared = prepared_run(small_model, short, data.parent / "run", validation={"file": str(data)})
+    config = model_config(str(small_model))
+    config.max_position_embeddings = max(len(each.ids) for each in prepared.examples)
+    with pytest.raises(ConfigError, match=r"validation\.file: an example has \d+ tokens"):
+        check_fit(prepared, config)
+
+
+def test_a_set_of_which_no_row_is_ever_seen_is_named(small_model: Path, data: Path) -> None:
+    other = write_rows(data.parent / "other.jsonl", chat_rows(4, begin=40))
+    sets: list[JsonObject] = [{"file": str(data)}, {"file": str(other), "weight": 0.01}]
+    with pytest.raises(
+        ConfigError, match=r"data\.1\.weight: no row of .*other\.jsonl is ever seen"
+    ):
+        prepared_run(small_model, data, data.parent / "run", sets=sets)
+
+
+def test_a_run_of_one_step_lays_down_no_more_than_it_needs(small_model: Path, data: Path) -> None:
+    prepared = prepared_run(
+        small_model, data, data.parent / "run", training={"epochs": 10_000, "max_steps": 1},
+        sets=[{"file": str(data), "weight": 1000}],
+    )  # fmt: skip
+    assert [len(batch) for batch in prepared.batches] == [8]
+    assert prepared.num_seen == 10_000 * 1000 * 6
+    assert prepared.epoch(1) == pytest.approx(8 / 6000)
 
 
 def test_examples_that_the_model_cannot_read_are_refused(small_model: Path, data: Path) -> None:

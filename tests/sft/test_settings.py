@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.errors import ConfigError
-from training.sft.configuring import read_assignments, read_settings
+from training.sft.configuring import preset_of, read_assignments, read_settings
 from training.sft.presets import PRESETS
 from training.sft.settings import Per, ScheduleShape, TooLong
 
@@ -139,3 +139,47 @@ def test_settings_and_the_command_load_no_library_of_training() -> None:
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     assert told.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "said"),
+    [
+        ("training.betas=[1.0, 0.9]", r"training\.betas\.0: .*less than 1"),
+        ("training.betas=[0.9, -0.1]", r"training\.betas\.1: .*greater than or equal to 0"),
+        ("training.betas=[nan, 0.9]", r"training\.betas\.0"),
+        ("training.betas=[0.9, inf]", r"training\.betas\.1"),
+        ("training.weight_decay=inf", r"training\.weight_decay: .*finite"),
+        ("training.weight_decay=nan", r"training\.weight_decay"),
+        ("training.clip_norm=inf", r"training\.clip_norm: .*finite"),
+        ("training.learning_rate=nan", r"training\.learning_rate"),
+        ("training.learning_rate=inf", r"training\.learning_rate"),
+        ("training.epochs=nan", r"training\.epochs"),
+        ("training.warmup_ratio=nan", r"training\.warmup_ratio"),
+        (f"training.batch_size={10**400}", r"training\.batch_size"),
+        (f"training.max_steps={10**30}", r"training\.max_steps"),
+        ('data=[{file="a", weight=nan}]', r"data\.0\.weight"),
+        ('data=[{file="a", min_reward=0.9, max_reward=0.1}]', "data.0: min_reward 0.9 is above max_rew"),
+        ('data=[{file="a", min_calls=9, max_calls=1}]', "data.0: min_calls 9 is above max_calls 1"),
+        ("validation.url=127.0.0.1:80", r"validation\.url: must be a URL"),
+        ("validation.url=http://[", r"validation\.url: must be a URL"),
+    ],
+)  # fmt: skip
+def test_a_value_out_of_range_is_refused_by_place(assignment: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_settings(None, "tiny", {"out": "o", **read_assignments([assignment])})
+
+
+@pytest.mark.parametrize(
+    "url", ["http://u:hunter2@h:1", "http://hunter2@h", "http://h?key=hunter2"]
+)
+def test_a_secret_in_the_gateways_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"validation\.url: must hold no user") as told:
+        read_settings(None, "tiny", {"out": "o", "validation": {"url": url}})
+    assert "hunter2" not in str(told.value)
+
+
+def test_the_preset_is_the_one_asked_for_or_the_files(tmp_path: Path) -> None:
+    file = written(tmp_path, 'preset = "tiny"\nout = "run"\n')
+    assert preset_of(file, None) == "tiny"
+    assert preset_of(file, "qwen3-4b") == "qwen3-4b"
+    assert preset_of(None, None) is None

@@ -201,3 +201,25 @@ def test_ctrl_c_saves_the_step_and_the_same_command_goes_on(cli: Cli, small_mode
     page = cli.run("train", "report", "run", "--out", "page.html")
     assert page.returncode == 0, page.stderr
     assert "Learning rate" in (cli.folder / "page.html").read_text()
+
+
+def test_environments_whose_prompts_are_all_too_long_are_an_error_before_training(
+    cli: Cli, small_model: Path
+) -> None:
+    done = cli.run(
+        "train", "sft", "--preset", "tiny", "--model", str(small_model), "--data", "rows.jsonl",
+        "--out", "run", *SMALL, "--set", 'validation.environments=["drone-show-winds"]',
+    )  # fmt: skip
+    assert done.returncode == 2, done
+    assert "each prompt leaves no room for a turn of" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (cli.folder / "run").exists()
+
+
+def test_the_plan_names_the_preset_of_the_file(cli: Cli, small_model: Path) -> None:
+    (cli.folder / "run.toml").write_text('preset = "tiny"\n')
+    done = cli.run(
+        "train", "sft", "--config", "run.toml", "--model", str(small_model), "--data", "rows.jsonl",
+        "--dry-run", "--json",
+    )  # fmt: skip
+    assert done.told["preset"] == "tiny"

@@ -2,10 +2,13 @@
 
 import json
 import math
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -189,6 +192,86 @@ def test_other_settings_or_rows_in_the_same_folder_are_refused_by_name(
     write_rows(data, chat_rows(20))
     again = play(prepared_run(small_model, data, out, checkpoints={"every": 3}))
     assert (again.ending, again.began_at) == ("done", 5)
+
+
+def test_weights_without_any_state_are_not_silently_trained_over(
+    small_model: Path, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "run"
+    play(prepared_run(small_model, data, out, checkpoints={"every": 2}))
+    shutil.rmtree(out / "state")
+    lines = figures_in(out)
+    with pytest.raises(ConfigError, match="weights up to step 5, and no whole state"):
+        play(prepared_run(small_model, data, out))
+    assert figures_in(out) == lines
+    for step in (4, 5):
+        shutil.rmtree(out / f"weights/step-{step:08d}")
+    done = play(prepared_run(small_model, data, out))  # as a kill in the first save leaves it
+    assert (done.began_at, done.step) == (0, 5)
+    assert "weights of step 2 without their state" in caplog.text
+
+
+def test_other_threads_than_before_are_warned_of(
+    small_model: Path, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "run"
+    play(prepared_run(small_model, data, out))
+    begun = json.loads((out / "run.json").read_text())
+    assert begun["versions"]["torch-threads"] == "1"
+    play(prepared_run(small_model, data, out))
+    assert "torch-threads" not in caplog.text
+    begun["versions"]["torch-threads"] = "7"
+    (out / "run.json").write_text(json.dumps(begun))
+    play(prepared_run(small_model, data, out))
+    assert "begun with torch-threads 7, and goes on with 1" in caplog.text
+
+
+@pytest.mark.parametrize("has_gpu", [False, True])
+def test_activations_are_computed_again_by_the_model_where_nothing_shards_it(
+    small_model: Path, data: Path, tmp_path: Path, has_gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch  # noqa: PLC0415
+
+    from training.sft import devices, training  # noqa: PLC0415
+
+    asked: list[bool] = []
+
+    def load(name: str, *, gradient_checkpointing: bool) -> Any:
+        asked.append(gradient_checkpointing)
+        raise ConfigError(name)
+
+    def alone(**options: Any) -> Any:
+        del options
+        return SimpleNamespace(is_main_process=True, wait_for_everyone=lambda: None)
+
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(training, "load_model", load)
+    monkeypatch.setattr(devices, "Accelerator", alone)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)
+    more: dict[str, Any] = {
+        "parallel": {"processes": 2},
+        "training": {"gradient_checkpointing": True},
+    }
+    with pytest.raises(ConfigError):
+        play(prepared_run(small_model, data, tmp_path / "run", **more))
+    assert asked == [not has_gpu]
+
+
+def test_a_folder_is_begun_by_one_process_and_what_a_kill_left_is_removed(
+    small_model: Path, data: Path, tmp_path: Path
+) -> None:
+    from training.checkpoints.lock import RunLock  # noqa: PLC0415
+
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / ".0123456789abcdef.draft").write_text("half")
+    lock = RunLock(out)
+    with pytest.raises(ConfigError, match=f"is written by process {os.getpid()}"):
+        play(prepared_run(small_model, data, out))
+    assert not (out / "run.json").exists()
+    lock.release()
+    assert play(prepared_run(small_model, data, out)).step == 5
+    assert not [each.name for each in out.iterdir() if each.name.startswith(".")]
 
 
 def test_a_run_that_was_started_as_other_processes_is_refused(

@@ -68,8 +68,15 @@ def write_rows(file: Path, rows: Sequence[JsonObject]) -> Path:
     return file
 
 
-def prepared_run(model: Path, data: Path, out: Path, **sections: Any) -> Prepared:
-    """Prepare a run of a small model; sections change its settings."""
+def prepared_run(
+    model: Path,
+    data: Path,
+    out: Path,
+    *,
+    sets: Sequence[JsonObject] | None = None,
+    **sections: Any,
+) -> Prepared:
+    """Prepare a run of a small model; sections change its settings, sets stand for the data."""
     training = {
         "learning_rate": 1e-2,
         "epochs": 2,
@@ -84,7 +91,7 @@ def prepared_run(model: Path, data: Path, out: Path, **sections: Any) -> Prepare
         {
             "model": str(model),
             "out": str(out),
-            "data": [{"file": str(data)}],
+            "data": sets or [{"file": str(data)}],
             "log": {"tensorboard": False},
             "training": training,
             **sections,

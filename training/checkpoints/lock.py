@@ -7,9 +7,9 @@ from pathlib import Path
 
 from astra_mcp.errors import ConfigError
 
-__all__ = ["RunLock"]
+__all__ = ["LOCK", "RunLock"]
 
-_LOCK = "checkpoints.lock"
+LOCK = "checkpoints.lock"
 _held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
 
@@ -25,7 +25,7 @@ class RunLock:
         Raises:
             ConfigError: Another process or writer has it, or the folder is not writable.
         """
-        path = folder / _LOCK
+        path = folder / LOCK
         try:
             self._file: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:

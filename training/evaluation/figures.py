@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import cast
 
-from astra_mcp.trajectory import AssistantMessage, FunctionCall, Trajectory
+from astra_mcp.trajectory import AssistantMessage, FunctionCall, RolloutBoundary, Trajectory
 from astra_mcp.types import JsonObject
 from training.rl.core.playing import PolicyTrajectory
-from training.rl.core.policy_agent import UNREADABLE
+from training.rollout.agent import UNREADABLE
 from training.rollout.arguments import parse_arguments
 
 __all__ = ["Evaluation", "Figures", "figures_of"]
@@ -21,8 +21,10 @@ class Figures:
     episodes: int
     failed: int
     """Without a reward: they are in no mean."""
+    no_room: int
+    """Of those, whose prompt left no room for a turn: the policy never played."""
     failures: Mapping[str, int]
-    """Of those, by the boundary at which they failed."""
+    """The other failed ones, by the boundary at which they failed."""
     reward: float | None
     recall: float | None
     precision: float | None
@@ -65,11 +67,13 @@ def figures_of(played: Sequence[PolicyTrajectory]) -> Figures:
     """Add up the episodes of one temperature."""
     scored = [one for one in played if one.reward is not None]
     rewards = [one.trajectory.reward for one in scored if one.trajectory.reward is not None]
-    failed = [one.trajectory for one in played if one.reward is None]
+    failed = [one for one in played if one.reward is None]
+    others = [one.trajectory for one in failed if not _had_no_room(one)]
     return Figures(
         episodes=len(played),
         failed=len(failed),
-        failures=_counted(t.failure.boundary.value if t.failure else "no job" for t in failed),
+        no_room=len(failed) - len(others),
+        failures=_counted(t.failure.boundary.value if t.failure else "no job" for t in others),
         reward=_mean(r.reward for r in rewards),
         recall=_mean(r.recall for r in rewards),
         precision=_mean(r.precision for r in rewards),
@@ -80,6 +84,13 @@ def figures_of(played: Sequence[PolicyTrajectory]) -> Figures:
         malformed=_mean(_num_malformed(one.trajectory) for one in scored),
         stops=_counted(one.trajectory.stop.value for one in scored),
     )
+
+
+def _had_no_room(one: PolicyTrajectory) -> bool:
+    """Whether the agent gave up behind its prompt, which it does where no turn fits behind it."""
+    failure = one.trajectory.failure
+    is_of_agent = failure is not None and failure.boundary is RolloutBoundary.AGENT
+    return is_of_agent and bool(one.ids) and not one.turns
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -15,7 +15,40 @@ from transformers import DynamicCache
 
 from training.rl.core.policy import PolicyLimits, Sampled
 
-__all__ = ["ModelSampler"]
+__all__ = ["ModelSampler", "Silence", "limits_of"]
+
+
+def limits_of(config: Any) -> PolicyLimits:
+    """Say how far a model goes: an episode may fill its context, and a turn an eighth of it.
+
+    Args:
+        config: Of the model, as Transformers has it.
+    """
+    usual = PolicyLimits()
+    positions = min(usual.context_tokens, int(config.max_position_embeddings))
+    turn = min(usual.turn_tokens, max(1, positions // 8))
+    return PolicyLimits(context_tokens=positions, turn_tokens=turn)
+
+
+class Silence:
+    """Ends each turn at once, to see which prompts leave room for one; a Policy."""
+
+    def __init__(self, limits: PolicyLimits, end_ids: frozenset[int]) -> None:
+        """Take the limits of the model that is to play, and the tokens that end its turns."""
+        self.limits = limits
+        self._end = min(end_ids)
+
+    def generate(
+        self,
+        contexts: Sequence[Sequence[int]],
+        *,
+        temperature: float,
+        max_tokens: int,
+        seeds: Sequence[int],
+    ) -> list[Sampled]:
+        """Write the end alone; see :meth:`training.rl.core.policy.Policy.generate`."""
+        del temperature, max_tokens, seeds
+        return [Sampled((self._end,), (0.0,), is_ended=True) for _ in contexts]
 
 
 class ModelSampler:
@@ -42,11 +75,8 @@ class ModelSampler:
 
     @property
     def limits(self) -> PolicyLimits:
-        """An episode may fill the context of the model, and a turn an eighth of it."""
-        usual, config = PolicyLimits(), cast("Any", self._model).config
-        positions = min(usual.context_tokens, int(config.max_position_embeddings))
-        turn = min(usual.turn_tokens, max(1, positions // 8))
-        return PolicyLimits(context_tokens=positions, turn_tokens=turn)
+        """See :func:`limits_of`."""
+        return limits_of(cast("Any", self._model).config)
 
     @torch.no_grad()
     def generate(

@@ -14,7 +14,10 @@ from astra_mcp.errors import AstraError
 from astra_mcp.trajectory import AgentInfo, Message, StopReason
 from astra_mcp.types import JsonObject, ToolResult, ToolSpec
 
-__all__ = ["Agent", "AgentError", "Answered", "CallRequest", "EpisodeView"]
+__all__ = ["UNREADABLE", "Agent", "AgentError", "Answered", "CallRequest", "EpisodeView"]
+
+UNREADABLE = "unreadable"
+"""Name by which a call is recorded that could not be read."""
 
 
 class AgentError(AstraError):

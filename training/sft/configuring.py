@@ -15,7 +15,7 @@ from astra_mcp.types import JsonObject
 from training.sft.presets import find_preset
 from training.sft.settings import SftSettings
 
-__all__ = ["read_assignments", "read_settings", "read_settings_of"]
+__all__ = ["preset_of", "read_assignments", "read_settings", "read_settings_of"]
 
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
@@ -49,10 +49,9 @@ def read_settings(
             together; names the place.
     """
     written = _read_toml(file) if file else {}
-    named = written.pop(_PRESET, None)
-    if named is not None and not isinstance(named, str):
-        raise ConfigError(f"{file}: {_PRESET}: must be a text in quotation marks")
+    named = _preset_in(written, file)
     chosen = preset or named
+    written.pop(_PRESET, None)
     settled = _merged(find_preset(chosen).settings if chosen else {}, written)
     settled = _merged(fallbacks, settled)
     return _validated(SftSettings, _merged(settled, overrides), file)
@@ -79,6 +78,22 @@ def _validated(kind: type[SettingsT], values: Mapping[str, Any], file: Path | No
         where = str(file) if file else "the options"
         faults = [_words_of(fault, kind) for fault in error.errors(include_url=False)]
         raise ConfigError("\n  ".join([f"{where} cannot be used:", *faults])) from None
+
+
+def preset_of(file: Path | None, preset: str | None) -> str | None:
+    """Name the preset that settings begin with: the one asked for, or the file's.
+
+    Raises:
+        ConfigError: The file cannot be read, or names it by no text.
+    """
+    return preset or (_preset_in(_read_toml(file), file) if file else None)
+
+
+def _preset_in(written: Mapping[str, Any], file: Path | None) -> str | None:
+    named = written.get(_PRESET)
+    if named is not None and not isinstance(named, str):
+        raise ConfigError(f"{file}: {_PRESET}: must be a text in quotation marks")
+    return named
 
 
 def read_assignments(

@@ -6,15 +6,23 @@ A row is a chat with the tools that were shown. What a filter or a want of messa
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from astra_mcp.errors import ConfigError, fault_words
-from astra_mcp.trajectory import AssistantMessage, Message, Trajectory, UserMessage
+from astra_mcp.trajectory import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    Trajectory,
+    UserMessage,
+)
 from astra_mcp.types import JsonObject
 from training.export.row_files import read_rows
 from training.export.selection import Selection
+from training.rollout.agent import UNREADABLE
 from training.sft.settings import DataSet
 
 __all__ = ["Conversation", "SetReader"]
@@ -42,6 +50,12 @@ class Conversation:
     place: str
     """Where it stands, for messages to people."""
 
+    @property
+    def digest(self) -> bytes:
+        """Tells it from any other, wherever it stands."""
+        messages = [each.model_dump(mode="json") for each in self.messages]
+        return sha256(json.dumps([messages, self.tools], sort_keys=True).encode()).digest()
+
 
 @dataclass(slots=True)
 class SetReader:
@@ -67,7 +81,7 @@ class SetReader:
                 raise ConfigError(f"{place} {row}")
             self.num_read += 1
             conversation, trajectory = _read_row(row, place)
-            refusing = _refusing(selection, trajectory, place) or _lack(conversation)
+            refusing = _refusing(selection, trajectory, place) or _lack(conversation, trajectory)
             if refusing is not None:
                 self.left_out[refusing] = self.left_out.get(refusing, 0) + 1
                 continue
@@ -168,9 +182,16 @@ def _refusing(selection: Selection, trajectory: Trajectory | None, place: str) -
     return None
 
 
-def _lack(conversation: Conversation) -> str | None:
+def _lack(conversation: Conversation, trajectory: Trajectory | None) -> str | None:
+    """Say why there is nothing to learn, or only tokens that no model wrote."""
+    turns = [each for each in conversation.messages if isinstance(each, AssistantMessage)]
     if not any(isinstance(each, UserMessage) for each in conversation.messages):
         return "no user message"
-    if not any(isinstance(each, AssistantMessage) for each in conversation.messages):
+    if not turns:
         return "no assistant message"
+    if trajectory is not None and trajectory.stop is StopReason.LENGTH:
+        return "a turn that was cut"  # rendered, it would get an end that the model never came to
+    calls = (call.function for turn in turns for call in turn.tool_calls)
+    if any(call.name == UNREADABLE and not call.arguments for call in calls):
+        return "a call without its text"  # what stood there could not be read, and is not recorded
     return None

@@ -71,6 +71,8 @@ class Devices:
                 f"parallel.processes is {wanted}, and this run was started as {started}: {how}"
             )
         has_gpu = torch.cuda.is_available()
+        self.is_sharded = has_gpu and wanted > 1
+        """Whether weights are spread (FSDP2), which then also computes activations again where asked for."""
         if settings.parallel.context > 1 and not has_gpu:
             raise ConfigError(
                 f"parallel.context is {settings.parallel.context}: it takes GPUs, and there is none"

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from astra_mcp.errors import ConfigError
 from astra_mcp.seeds import generator
 
-__all__ = ["Mixture", "Part"]
+__all__ = ["MOST_SEEN", "Mixture", "Part"]
+
+MOST_SEEN = 10_000_000
+"""Numbers of an order: some hundred megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,11 @@ class Mixture:
     parts: Sequence[Part]
     seed: int
 
-    def order(self, epochs: float) -> Sequence[int]:
+    def num_seen(self, epochs: float) -> Sequence[int]:
+        """Say how often examples of each set are seen over so many epochs."""
+        return [_reached(part, epochs) for part in self.parts]
+
+    def order(self, epochs: float, most: int | None = None) -> Sequence[int]:
         """Give the numbers of the examples as they are seen over all epochs.
 
         Each set is an endless row of passes through it, every pass in an order of its own; an epoch takes the
@@ -38,6 +46,10 @@ class Mixture:
 
         Args:
             epochs: May be no whole number: the last one is then as much shorter.
+            most: So many of the first are enough; no epoch is laid down beyond the one that reaches them.
+
+        Raises:
+            ConfigError: They are more than can be laid down.
         """
         whole = int(epochs)
         bounds = [float(each) for each in range(whole + 1)]
@@ -45,14 +57,23 @@ class Mixture:
             bounds.append(epochs)
         order: list[int] = []
         for number, (begin, end) in enumerate(pairwise(bounds)):
+            if most is not None and len(order) >= most:
+                break
+            num_seen = sum(self.num_seen(end))
+            if num_seen > MOST_SEEN:
+                raise ConfigError(
+                    f"training.epochs and data.weight: {num_seen:,} examples would be seen within"
+                    f" {end:g} epochs, and at most {MOST_SEEN:,} are laid down: take fewer epochs or"
+                    " smaller weights, or set training.max_steps"
+                )
             order += self._epoch(number, begin, end)
-        return order
+        return order if most is None else order[:most]
 
     def _epoch(self, number: int, begin: float, end: float) -> list[int]:
         taken: list[int] = []
         offset = 0
         for index, part in enumerate(self.parts):
-            first, last = (round(at * part.weight * part.size) for at in (begin, end))
+            first, last = _reached(part, begin), _reached(part, end)
             taken += [offset + each for each in self._passed(index, part.size, first, last)]
             offset += part.size
         generator(self.seed, "sft", "epoch", number).shuffle(taken)
@@ -66,3 +87,8 @@ class Mixture:
             generator(self.seed, "sft", "set", index, "pass", turn).shuffle(members)
             found += members[max(first - turn * size, 0) : last - turn * size]
         return found
+
+
+def _reached(part: Part, epochs: float) -> int:
+    """Say how often examples of a set are seen until then."""
+    return round(epochs * part.weight * part.size)

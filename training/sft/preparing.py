@@ -1,13 +1,13 @@
 """Looks at everything before a run begins: versions, data, template, lengths, and what it takes of memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 from astra_mcp.errors import ConfigError
 from training.render import Renderer, Tokenizer
-from training.sft.conversations import SetReader
+from training.sft.conversations import Conversation, SetReader
 from training.sft.examples import Example, ExampleSet, make_examples
 from training.sft.mixture import Mixture, Part
 from training.sft.schedule import Schedule, batches_of
@@ -153,21 +153,26 @@ def prepare(
     """
     require_data(settings)
     held_out = settings.validation.file
-    if held_out is not None and held_out.resolve() in {d.file.resolve() for d in settings.data}:
-        raise ConfigError(
-            f"validation.file: {held_out} is trained on; name rows that the model never saw"
-        )
-    sets = [_read(data, settings, renderer, tokenizer) for data in settings.data]
-    validation = _read(DataSet(file=held_out), settings, renderer, tokenizer) if held_out else None
+    rows: set[bytes] = set()
+    sets = [_read(data, settings, renderer, tokenizer, rows) for data in settings.data]
+    validation = None
+    if held_out is not None:
+        held_rows: set[bytes] = set()
+        validation = _read(DataSet(file=held_out), settings, renderer, tokenizer, held_rows)
+        if both := len(rows & held_rows):
+            raise ConfigError(
+                f"validation.file: of the {len(held_rows)} rows of {held_out}, {both} are trained on: name"
+                " rows that the model never saw"
+            )
     examples = [example for each in sets for example in each.examples.examples]
     parts = [Part(len(each.examples.examples), each.data.weight) for each in sets]
     training = settings.training
-    order = Mixture(parts, settings.seed).order(training.epochs)
+    mixture = Mixture(parts, settings.seed)
+    seen = mixture.num_seen(training.epochs)
+    _check_seen(sets, seen, training.epochs)
+    most = training.max_steps and training.max_steps * training.batch_size
+    order = mixture.order(training.epochs, most)
     batches = batches_of(order, training.batch_size, training.max_steps)
-    if not batches:
-        raise ConfigError(
-            f"training.epochs {training.epochs:g} and the weights of the sets leave no example to train on"
-        )
     return Prepared(
         settings=settings,
         model=model,
@@ -175,17 +180,38 @@ def prepare(
         sets=sets,
         validation=validation,
         examples=examples,
-        num_seen=len(order),
+        num_seen=sum(seen),
         batches=batches,
         schedule=Schedule.of(training, len(batches)),
     )
 
 
+def _check_seen(sets: Sequence[PreparedSet], seen: Sequence[int], epochs: float) -> None:
+    for number, (each, times) in enumerate(zip(sets, seen, strict=True)):
+        if not times:
+            raise ConfigError(
+                f"data.{number}.weight: no row of {each.data.file} is ever seen, with a weight of"
+                f" {each.data.weight:g}, {len(each.examples.examples)} examples and {epochs:g} epochs: take a"
+                " larger weight or more epochs, or leave the set out"
+            )
+
+
 def _read(
-    data: DataSet, settings: SftSettings, renderer: Renderer, tokenizer: Tokenizer
+    data: DataSet,
+    settings: SftSettings,
+    renderer: Renderer,
+    tokenizer: Tokenizer,
+    rows: set[bytes],
 ) -> PreparedSet:
+    """Make the examples of a set, and add the digests of its rows."""
     reader = SetReader(data)
-    made = make_examples(reader, renderer, tokenizer, settings.examples, str(data.file))
+
+    def noted() -> Iterator[Conversation]:
+        for each in reader:
+            rows.add(each.digest)
+            yield each
+
+    made = make_examples(noted(), renderer, tokenizer, settings.examples, str(data.file))
     return PreparedSet(data, made, reader.account())
 
 
@@ -199,16 +225,25 @@ def check_fit(prepared: Prepared, config: Any) -> None:
     Raises:
         ConfigError: An example is longer than the model can read, or has a token that it does not know.
     """
-    longest = max(len(each.ids) for each in prepared.examples)
+    _check_set(prepared.examples, "examples.max_tokens", prepared.settings.model, config)
+    if prepared.validation is not None:
+        held_out = prepared.validation.examples.examples
+        _check_set(
+            held_out, "examples.max_tokens: validation.file", prepared.settings.model, config
+        )
+
+
+def _check_set(examples: Sequence[Example], setting: str, model: str, config: Any) -> None:
+    longest = max(len(each.ids) for each in examples)
     bound = getattr(config, "max_position_embeddings", None)
     if bound is not None and longest > bound:
         raise ConfigError(
-            f"examples.max_tokens: an example has {longest} tokens, and {prepared.settings.model} reads"
-            f" {bound}: set it to {bound} or less"
+            f"{setting}: an example has {longest} tokens, and {model} reads {bound}: set it to"
+            f" {bound} or less"
         )
-    largest = max(int(each.ids.max()) for each in prepared.examples)
+    largest = max(int(each.ids.max()) for each in examples)
     if largest >= config.vocab_size:
         raise ConfigError(
-            f"{prepared.model}: its tokenizer has the token {largest}, and its vocabulary ends at"
+            f"{model}: its tokenizer has the token {largest}, and its vocabulary ends at"
             f" {config.vocab_size - 1}: the two do not belong together"
         )

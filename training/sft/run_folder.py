@@ -4,22 +4,28 @@ A second start with the same folder goes on; one that would train otherwise is r
 """
 
 import json
+import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
+from shutil import rmtree
 from typing import Any, Protocol, cast
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.strict_json import parse_strict
+from training.checkpoints.lock import LOCK, RunLock
 
-__all__ = ["METRICS", "START", "RunFolder", "RunSettings", "read_metrics"]
+__all__ = ["METRICS", "RunFolder", "RunSettings", "read_metrics"]
 
+_logger = logging.getLogger(__name__)
 METRICS = "metrics.jsonl"
-START = "start"
-"""A folder with the model where it was made on the spot, which comes before the run."""
 _BEGUN = "run.json"
+_LEFTOVER = re.compile(r"\.[0-9a-f]{16}\.draft")
+"""What a killed process leaves of a file that it wrote."""
 _STEP = "step"
 _FREE = ("out", "checkpoints", "log", "url", "training.steps", "file")
 """Settings, sections and keys that change no weight, or whose rows are compared in their place."""
@@ -59,21 +65,49 @@ class RunFolder:
             ConfigError: It holds something else, was begun with other settings or rows, or cannot be written.
         """
         folder = cls(settings.out)
-        begun = {
+        begun: Mapping[str, Any] = {
             "settings": _flat(settings.model_dump(mode="json")),
             "data": dict(digests),
             "versions": dict(versions),
         }
-        try:
+        with folder.claimed():
             known = folder._begun()
             if known is None:
-                folder._require_empty()
-                folder._write(_BEGUN, json.dumps(begun, indent=1, ensure_ascii=False).encode())
+                try:
+                    folder._write(_BEGUN, json.dumps(begun, indent=1, ensure_ascii=False).encode())
+                except OSError as error:
+                    raise ConfigError(
+                        f"{error.filename} cannot be used: {error.strerror}"
+                    ) from None
                 return folder
-        except OSError as error:
-            raise ConfigError(f"{error.filename} cannot be used: {error.strerror}") from None
         folder._compare(known, begun)
         return folder
+
+    @contextmanager
+    def claimed(self) -> Generator[None]:
+        """Make the folder where there is none, and keep other processes out of it while the block runs.
+
+        What a killed start left there is removed, but for a model that was made.
+
+        Raises:
+            ConfigError: Another process writes it, it holds what is no run of SFT, or it cannot be written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._require_ours()
+        except OSError as error:
+            raise ConfigError(f"{error.filename} cannot be used: {error.strerror}") from None
+        lock = RunLock(self.path)
+        try:
+            self._clean()
+            yield
+        finally:
+            lock.release()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a run wrote its settings there."""
+        return self._begun() is not None
 
     def _begun(self) -> Mapping[str, Any] | None:
         file = self.path / _BEGUN
@@ -85,16 +119,34 @@ class RunFolder:
             raise ConfigError(
                 f"{file} is no JSON: {error}; name another folder with --out"
             ) from None
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
         if not isinstance(found, dict) or not {"settings", "data"} <= found.keys():
             raise ConfigError(f"{file} is not of a run of training; name another folder with --out")
         return cast("Mapping[str, Any]", found)
 
-    def _require_empty(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        if any(each.name != START for each in self.path.iterdir()):
+    def _require_ours(self) -> None:
+        """Refuse a folder that no run was begun in and that holds anything but a start of one."""
+        if (self.path / _BEGUN).exists():
+            return
+        names = (each.name for each in self.path.iterdir())
+        foreign = [n for n in names if n != LOCK and not _LEFTOVER.fullmatch(n)]
+        if foreign:
             raise ConfigError(
-                f"{self.path} holds what is no run of training: name another folder with --out"
+                f"{self.path} holds {min(foreign)!r}, which is of no run of training: name another folder"
+                " with --out"
             )
+
+    def _clean(self) -> None:
+        """Remove what a killed process left; the lock says that none is at work on it."""
+        for each in [*self.path.iterdir()]:
+            if _LEFTOVER.fullmatch(each.name):
+                try:
+                    rmtree(each) if each.is_dir() else each.unlink()
+                except OSError as error:
+                    raise ConfigError(
+                        f"{each} is left of a killed start and cannot be removed: {error.strerror}"
+                    ) from None
 
     def _compare(self, known: Mapping[str, Any], begun: Mapping[str, Any]) -> None:
         for section, what in (("settings", ""), ("data", "the examples of ")):
@@ -105,6 +157,18 @@ class RunFolder:
                         f"{self.path} was begun with {what}{name} {_shown(old.get(name))}, and now it is"
                         f" {_shown(new.get(name))}: take the same, or name another folder with --out"
                     )
+
+        old, new = known.get("versions", {}), begun["versions"]
+        for name in new:
+            if name in old and old[name] != new[name]:
+                _logger.warning(
+                    "%s was begun with %s %s, and goes on with %s: its weights will not have the bits"
+                    " of a run that never stopped",
+                    self.path,
+                    name,
+                    old[name],
+                    new[name],
+                )
 
     def log_from(self, step: int) -> None:
         """Drop the figures of later steps, which are made anew, and a line that was cut off.

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel
@@ -27,6 +28,9 @@ __all__ = [
 
 _UserPath = Annotated[Path, AfterValidator(user_path)]
 _Share = Annotated[float, Field(ge=0, le=1)]
+_Beta = Annotated[float, Field(ge=0, lt=1)]
+_MOST = 2**31 - 1
+"""Of what is counted in steps, examples and tokens."""
 
 
 class Per(StrEnum):
@@ -78,6 +82,15 @@ class DataSet(FrozenModel):
     max_calls: int | None = Field(default=None, ge=0)
     max_messages: int | None = Field(default=None, ge=1)
 
+    @model_validator(mode="after")
+    def _has_room(self) -> Self:
+        for what in ("reward", "calls"):
+            least, most = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
+            if least is not None and most is not None and least > most:
+                msg = f"min_{what} {least} is above max_{what} {most}: no row is between them"
+                raise ValueError(msg)
+        return self
+
     @property
     def selection(self) -> Selection:
         """What a trajectory must be like."""
@@ -88,7 +101,7 @@ class ExampleSettings(FrozenModel):
     """How rows become examples."""
 
     per: Per = Per.TRAJECTORY
-    max_tokens: int = Field(default=20_000, ge=2)
+    max_tokens: int = Field(default=20_000, ge=2, le=_MOST)
     too_long: TooLong = TooLong.LEAVE_OUT
     thinking: Literal["native_off", "off_sampling_only", "on"] = "native_off"
     """The policy of the renderer."""
@@ -98,19 +111,19 @@ class TrainingSettings(FrozenModel):
     """The optimisation."""
 
     epochs: float = Field(default=2, gt=0, le=10_000)
-    max_steps: int | None = Field(default=None, ge=1)
+    max_steps: int | None = Field(default=None, ge=1, le=_MOST)
     """Ends the run early; the schedule is that of a run of so many steps."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: int = Field(default=32, ge=1, le=_MOST)
     """Examples of one step, on all devices together."""
-    micro_batch_size: int = Field(default=1, ge=1)
+    micro_batch_size: int = Field(default=1, ge=1, le=_MOST)
     """Examples that a device computes at once; changes memory and speed, and sums in their last digits."""
     learning_rate: float = Field(gt=0, le=1)
     schedule: ScheduleShape = ScheduleShape.COSINE
     warmup_ratio: float = Field(default=0.05, ge=0, lt=1)
-    betas: tuple[float, float] = (0.9, 0.999)
-    weight_decay: float = Field(default=0.0, ge=0)
+    betas: tuple[_Beta, _Beta] = (0.9, 0.999)
+    weight_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Of matrices; biases and norms have none."""
-    clip_norm: float = Field(default=1.0, gt=0)
+    clip_norm: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     precision: Precision = Precision.AUTO
     gradient_checkpointing: bool = False
     """Compute activations again in the backward pass in the place of keeping them."""
@@ -156,6 +169,21 @@ class ValidationSettings(FrozenModel):
     """Episodes of each environment at T = 1."""
     every: int = Field(default=50, ge=1)
     """Steps; the last step is always validated."""
+
+    @field_validator("url")
+    @classmethod
+    def _holds_no_secret(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value)
+        except ValueError:
+            raise ValueError("must be a URL such as http://127.0.0.1:8000") from None
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("must be a URL such as http://127.0.0.1:8000")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("must hold no user, password or query: it is kept in run.json")
+        return value
 
 
 class LogSettings(FrozenModel):

@@ -4,6 +4,7 @@ Each step follows from its number: batch, learning rate and random numbers are f
 settings. So a run that goes on from a checkpoint makes the very weights of one that never stopped.
 """
 
+import logging
 import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Protocol, cast
 
 import torch
 
-from astra_mcp.errors import TrainingError
+from astra_mcp.errors import ConfigError, TrainingError
 from astra_mcp.seeds import derive_seed
 from training.checkpoints import CheckpointStore, CheckpointWriter
 from training.sft.batches import micro_batches, num_trained
@@ -36,6 +37,8 @@ from training.sft.preparing import Prepared
 from training.sft.run_folder import RunFolder
 
 __all__ = ["Ending", "Outcome", "Progress", "Validator", "train"]
+
+_logger = logging.getLogger(__name__)
 
 
 class Validator(Protocol):
@@ -98,8 +101,8 @@ def train(
         should_stop: Asked after each step.
 
     Raises:
-        ConfigError: The folder holds another run, the model cannot be loaded, or the processes are not as
-            many as the settings say.
+        ConfigError: The folder holds another run, or weights and no state to go on from, the model cannot
+            be loaded, or the processes are not as many as the settings say.
         CheckpointError: A checkpoint cannot be written.
         TrainingError: The loss is no number any more, or the memory does not suffice.
     """
@@ -107,7 +110,9 @@ def train(
     devices = Devices(settings)
     folder = None
     if devices.is_first:
-        folder = RunFolder.open(settings, prepared.digests, prepared.versions)
+        # More threads add in another order, and so change the last bits.
+        versions = {**prepared.versions, "torch-threads": str(torch.get_num_threads())}
+        folder = RunFolder.open(settings, prepared.digests, versions)
     devices.accelerator.wait_for_everyone()
     keep = settings.checkpoints
     store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
@@ -136,6 +141,22 @@ def _told_of_memory() -> Generator[None]:
         ) from error
 
 
+def _check_new(store: CheckpointStore) -> None:
+    """Refuse to train over weights of a run that has no whole state; a killed first save leaves one step."""
+    steps = store.weights.steps()
+    if len(steps) > 1:
+        raise ConfigError(
+            f"{store.folder} has weights up to step {steps[-1]}, and no whole state to go on from: name"
+            f" another folder with --out, or move {store.weights.root} away to begin anew"
+        )
+    if steps:
+        _logger.warning(
+            "%s has weights of step %d without their state: training begins at step 0, and makes them anew",
+            store.folder,
+            steps[0],
+        )
+
+
 class _Run:
     """The parts of one run, from loading to the end."""
 
@@ -154,13 +175,15 @@ class _Run:
         self._writer = writer
         self._folder = folder
         checkpoint = store.newest()
+        if checkpoint is None:
+            _check_new(store)
         self.began_at = checkpoint.step if checkpoint else 0
         self._saved: Path | None = checkpoint.weights if checkpoint else None
         source = str(checkpoint.weights) if checkpoint else self._prepared.model
-        several = self._settings.parallel.processes > 1
         loaded = load_model(
             source,
-            gradient_checkpointing=self._settings.training.gradient_checkpointing and not several,
+            gradient_checkpointing=self._settings.training.gradient_checkpointing
+            and not devices.is_sharded,
         )
         self._files: Mapping[str, bytes] = {}
         if devices.is_first:

@@ -14,12 +14,14 @@ from training.tiny.tokenizer import make_tokenizer
 
 __all__ = ["save_start"]
 
-_CARD = """# tiny
-
-A model of astra-mcp for examples, tests and evidence: Qwen3's architecture with {count:,} parameters, made on
+_TITLE = "# tiny\n\nA model of astra-mcp"
+_CARD = (
+    _TITLE
+    + """ for examples, tests and evidence: Qwen3's architecture with {count:,} parameters, made on
 the spot. It learns nothing but micro families (`astra-mcp synth environments --families micro`), and knows
 nothing before it is trained: its weights are random (seed {seed}).
 """
+)
 
 
 def save_start(folder: Path, *, size: ModelSize = TINY, seed: int = 0) -> Path:

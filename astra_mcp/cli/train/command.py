@@ -9,7 +9,12 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, report_errors
 from training.rl.native.settings import RlSettings
-from training.sft.configuring import read_assignments, read_settings, read_settings_of
+from training.sft.configuring import (
+    preset_of,
+    read_assignments,
+    read_settings,
+    read_settings_of,
+)
 from training.sft.preparing import check_versions
 from training.sft.presets import PRESETS
 
@@ -67,7 +72,7 @@ def sft(
         versions = check_versions()
         from astra_mcp.cli.train.sft import run_sft  # noqa: PLC0415 - it loads PyTorch
 
-        run_sft(settings, preset, versions, dry_run=dry_run, as_json=as_json)
+        run_sft(settings, preset_of(file, preset), versions, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()

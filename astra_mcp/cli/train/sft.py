@@ -55,6 +55,7 @@ def run_sft(
     """
     is_first = os.environ.get("RANK", "0") == "0"
     parallelism(settings)
+    _check_tiny(settings)
     _check_environments(settings)
     _check_wandb(settings)
     if not dry_run:
@@ -74,6 +75,13 @@ def run_sft(
     if outcome.ending is Ending.STOPPED:
         say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
         raise typer.Exit(ExitCode.STOPPED)
+
+
+def _check_tiny(settings: SftSettings) -> None:
+    if settings.model == _TINY and settings.parallel.processes > 1:
+        raise ConfigError(
+            "parallel.processes: the model tiny is made by one process; name the folder of one that was made"
+        )
 
 
 def _check_environments(settings: SftSettings) -> None:
@@ -147,7 +155,7 @@ def _look(
 def _find_model(settings: SftSettings, workplace: Path) -> str:
     """Find the model; the small one is made anew each time, outside of the run's folder."""
     if settings.model == _TINY:
-        return str(save_start(workplace / _TINY))
+        return str(save_start(workplace / _TINY, seed=settings.seed))
     return find_model(settings.model)
 
 
@@ -161,7 +169,7 @@ async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -
     settings = prepared.settings
     stop = Event()
     async with (
-        open_validator(settings, renderer, tokenizer) as validator,
+        open_validator(settings, renderer, tokenizer, prepared.model) as validator,
         hearing_signals(stop),
     ):
 

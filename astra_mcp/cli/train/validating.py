@@ -14,9 +14,11 @@ from astra_mcp.serving.process.gateway_access import open_gateway_access
 from gateway.api.client import GatewayClient
 from gateway.edge.discovery import find_gateway
 from training.evaluation.evaluating import evaluate
-from training.evaluation.sampler import ModelSampler
+from training.evaluation.sampler import ModelSampler, Silence, limits_of
 from training.render import Renderer, Tokenizer
+from training.rl.core.policy import PolicyLimits
 from training.rollout.plan import Source
+from training.sft.model import model_config
 from training.sft.settings import SftSettings
 from training.sft.training import Validator
 
@@ -54,6 +56,31 @@ class GatewayValidator:
         )
         return found.metrics()
 
+    async def check_room(self, limits: PolicyLimits) -> None:
+        """Open each environment once, and make sure that the model can be shown one of them.
+
+        Args:
+            limits: Of the model.
+
+        Raises:
+            ConfigError: Every prompt is too long for it.
+        """
+        found = await evaluate(
+            self._gateway,
+            Silence(limits, self._tokenizer.end_ids),
+            self._renderer,
+            self._tokenizer,
+            self._sources,
+            samples=0,
+            root_seed=self._settings.seed,
+        )
+        if found.greedy.no_room == found.greedy.episodes:
+            raise ConfigError(
+                "validation.environments: each prompt leaves no room for a turn of"
+                f" {limits.turn_tokens} tokens within the {limits.context_tokens} that the model reads: name"
+                " environments with fewer tools, or a model with a longer context"
+            )
+
 
 async def check_environments(settings: SftSettings) -> None:
     """Look whether what is played is there; nothing is served or written for that.
@@ -85,12 +112,18 @@ async def check_environments(settings: SftSettings) -> None:
 
 @asynccontextmanager
 async def open_validator(
-    settings: SftSettings, renderer: Renderer, tokenizer: Tokenizer
+    settings: SftSettings, renderer: Renderer, tokenizer: Tokenizer, model: str
 ) -> AsyncGenerator[Validator | None]:
     """Reach the gateway and find the environments; None where none is named.
 
+    Args:
+        settings: Of the run.
+        renderer: Of the model.
+        tokenizer: Of the model.
+        model: Where it is.
+
     Raises:
-        ConfigError: The gateway's key is missing.
+        ConfigError: The gateway's key is missing, or no prompt leaves room for a turn.
         UnknownNameError: The gateway has no such environment; names the closest ones.
         TransportError: It does not answer.
     """
@@ -103,4 +136,6 @@ async def open_validator(
         GatewayClient(access.url, access.key) as client,
     ):
         found = await find_sources(client, ask_sources(asked.environments, None, None, None))
-        yield GatewayValidator(client, [*found.sources], renderer, tokenizer, settings)
+        validator = GatewayValidator(client, [*found.sources], renderer, tokenizer, settings)
+        await validator.check_room(limits_of(model_config(model)))
+        yield validator

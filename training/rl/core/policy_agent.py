@@ -15,12 +15,9 @@ from training.render.renderer import ParsedTurn, Rendered, Renderer
 from training.render.tokens import Tokenizer, encode
 from training.rl.core.policy import Sampled
 from training.rl.core.token_log import TokenLog
-from training.rollout.agent import CallRequest, EpisodeView
+from training.rollout.agent import UNREADABLE, AgentError, CallRequest, EpisodeView
 
-__all__ = ["UNREADABLE", "PolicyAgent", "TurnWriter"]
-
-UNREADABLE = "unreadable"
-"""Name by which a call is recorded that could not be read."""
+__all__ = ["PolicyAgent", "TurnWriter"]
 
 
 class TurnWriter(Protocol):
@@ -67,7 +64,11 @@ class PolicyAgent:
         self._suffix = tokenizer.encode(renderer.sampling_only)
 
     async def play(self, episode: EpisodeView) -> StopReason:
-        """Play one episode; TOKENS where its tokens leave no room for a further turn."""
+        """Play one episode; TOKENS where its tokens leave no room for a further turn.
+
+        Raises:
+            AgentError: They leave none for the first: the policy never played, so it deserves no reward of 0.
+        """
         player, log = self._logs[episode.seed]
         try:
             return await self._play(episode, player, log)
@@ -77,7 +78,13 @@ class PolicyAgent:
     async def _play(self, episode: EpisodeView, player: int, log: TokenLog) -> StopReason:
         tools: list[JsonObject] = [tool.as_openai() for tool in episode.tools]
         self._show(log, self._renderer.shown(episode.messages, tools))
-        while len(log.ids) + len(self._suffix) + self._max_tokens <= self._max_context:
+        if not self._has_room(log):
+            num_shown = len(log.ids) + len(self._suffix)
+            raise AgentError(
+                f"the prompt has {num_shown} tokens, which leaves no room for a turn of"
+                f" {self._max_tokens} within {self._max_context}"
+            )
+        while self._has_room(log):
             turn = await self._turn(player, log, derive_seed(episode.seed, "turn", len(log.turns)))
             if not log.turns[-1].is_ended:
                 episode.answer(turn.content, reasoning=turn.reasoning)
@@ -93,6 +100,9 @@ class PolicyAgent:
             said = episode.messages
             self._show(log, self._renderer.shown_after(said[:before], said[before:]))
         return StopReason.TOKENS
+
+    def _has_room(self, log: TokenLog) -> bool:
+        return len(log.ids) + len(self._suffix) + self._max_tokens <= self._max_context
 
     async def _turn(self, player: int, log: TokenLog, seed: int) -> ParsedTurn:
         context = (*log.ids, *self._suffix)
