@@ -32,7 +32,7 @@ from astra_mcp.synthesis.environments.families.generation import (
 from tiers import AT_THE_GATE
 
 ALL = find_families(["all"])
-QUICK = {"bookings", "micro-boxes", "micro-relations"}
+QUICK = {"bookings", "micro-boxes", "micro-relations", "micro-routes"}
 THIRDS = {"train": 34, "validation": 33, "test": 33}
 
 

@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenize
 from astra_mcp.errors import ConfigError
 from astra_mcp.synthesis.environments.families.catalog import find_families
 from astra_mcp.synthesis.environments.families.generation import Order, make_planned, plan
+from astra_mcp.synthesis.environments.families.micro.vocabulary import RELATIONS, WAYS
 from astra_mcp.trajectory import AssistantMessage, FunctionCall, ToolCall, ToolMessage, UserMessage
 from astra_mcp.types import JsonObject
 from training.render import encode, load_tokenizer
@@ -87,7 +88,10 @@ def test_words_and_frames_are_one_token_each(tokenizer: PreTrainedTokenizerFast)
         names_in = sum(asked.count(name) for name in names())
         words = re.findall(r"[A-Za-z]+|[^\sA-Za-z]", asked)
         assert len(ids_of(tokenizer, asked)) <= len(words) + 3 * names_in, asked
-    assert len(ids_of(tokenizer, '\n{"name": "get_owner", "arguments": {"name": "')) == 3
+    for tool in (each.tool for each in (*RELATIONS, *WAYS)):
+        assert len(ids_of(tokenizer, f'\n{{"name": "{tool}", "arguments": {{"name": "')) == 3
+    for key in ("is", "key", "gem", "at"):
+        assert len(ids_of(tokenizer, f'{{"{key}": "')) == 1
     assert len(ids_of(tokenizer, "Every gold call has been made.")) == 7
 
 

@@ -19,7 +19,7 @@ PAD, START, END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SPECIAL_TOKENS = (PAD, START, END, "<tool_call>", "</tool_call>")
 _VOCABULARY = 1280
 """At most; what recurs less than twice gets no token."""
-_NUM_ENVIRONMENTS = 96
+_NUM_ENVIRONMENTS = 144
 _PIECE_WEIGHT = 50
 """How often each syllable stands in the texts, so that none is left out."""
 _CAPITALISED = re.compile(r"[A-Z][a-z]*")

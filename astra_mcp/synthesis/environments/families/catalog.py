@@ -29,6 +29,7 @@ FAMILIES: Mapping[str, str] = {
     "tickets": "stateful.tickets:TICKETS",
     "micro-boxes": "micro.boxes:MICRO_BOXES",
     "micro-relations": "micro.relations:MICRO_RELATIONS",
+    "micro-routes": "micro.routes:MICRO_ROUTES",
 }
 """Where each one stands."""
 _GROUPS = {"all": "", "micro": "micro-"}

@@ -2,13 +2,13 @@
 
 from astra_mcp.domains import Domain
 from astra_mcp.synthesis.environments.families.brief import Bounds, Brief
-from astra_mcp.synthesis.environments.families.draft import Draft, key
+from astra_mcp.synthesis.environments.families.draft import Draft
 from astra_mcp.synthesis.environments.families.entities import Entities
 from astra_mcp.synthesis.environments.families.family import Family
+from astra_mcp.synthesis.environments.families.micro.tables import Table, follow
 from astra_mcp.synthesis.environments.families.micro.vocabulary import (
     NUM_ROWS,
     RELATIONS,
-    Relation,
     asked_of,
 )
 from astra_mcp.synthesis.environments.families.phrases import listed, with_article
@@ -24,61 +24,50 @@ class _Relations:
         self.draft = Draft(brief, Domain.GAMING)
         self.draft.title = self.draft.say("Who is what to whom", "谁是谁的谁")
         self.draft.description = self.draft.say("Relations between names.", "名字之间的关系。")
-        relations = self.draw.some(RELATIONS, 3)
+        self.relations = self.draw.some(RELATIONS, 3)
         names = Entities(self.draw, brief.language, brief.split).micro(NUM_ROWS * 6)
-        self.tables = {r: self._table(names, step) for step, r in enumerate(relations)}
-        for relation, table in self.tables.items():
-            self._tool(relation, table)
+        self.tables = [self._table(names, step) for step in range(len(self.relations))]
         subjects = asked_of(range(NUM_ROWS), brief)
         self.draft.answer = listed(
             [self._follow(row, at) for at, row in enumerate(subjects)], brief.language
         )
         self._ask(subjects)
         used = brief.layout.depth if brief.layout.depth > 1 else brief.layout.subjects
-        for relation in relations[used:]:
-            for name in [*self.tables[relation]][:2]:
-                self.draft.example(relation.tool, name=name)
+        for table in self.tables[used:]:
+            table.show(self.draft)
 
-    def _table(self, names: list[str], step: int) -> dict[str, str]:
+    def _table(self, names: list[str], step: int) -> Table:
         """Lead from some names to the next, which hops can follow, or to others where one hop answers all of it."""
         begin = step * NUM_ROWS * (2 if self.brief.layout.depth == 1 else 1)
         onward = self.draw.shuffled(names[begin + NUM_ROWS : begin + 2 * NUM_ROWS])
-        return dict(zip(names[begin : begin + NUM_ROWS], onward, strict=True))
-
-    def _tool(self, relation: Relation, table: dict[str, str]) -> None:
-        constant, noun = relation.tool.upper(), relation.noun[self.zh]
-        self.draft.data(constant, table)
-        unknown = self.draft.say(f"has no {noun}; use another name.", f"没有{noun}，请换一个名字。")
-        self.draft.tool(
-            relation.tool,
-            self.draft.say(f"Name of somebody's {noun}.", f"查询{noun}的名字。"),
-            {"name": {"type": "string"}},
-            f"""
-            if name not in {constant}:
-                raise ValueError(f"{{name}} {unknown}")
-            return {{"is": {constant}[name]}}
-            """,
+        rows = dict(zip(names[begin : begin + NUM_ROWS], onward, strict=True))
+        say, noun = self.draft.say, self.relations[step].noun[self.zh]
+        table = Table(
+            self.relations[step].tool,
+            rows,
+            lambda name: say(f"Who is {name}'s {noun}?", f"{name}的{noun}是谁？"),
         )
+        table.add_to(
+            self.draft,
+            say(f"Name of somebody's {noun}.", f"查询{noun}的名字。"),
+            "is",
+            "{name} " + say(f"has no {noun}; use another name.", f"没有{noun}，请换一个名字。"),
+        )
+        return table
 
     def _begun(self, row: int, at: int) -> tuple[str, int]:
         """The name that a subject begins with, and the table: over one hop each subject has its own."""
         first = at if self.brief.layout.depth == 1 else 0
-        return [*[*self.tables.values()][first]][row], first
+        return [*self.tables[first].rows][row], first
 
     def _follow(self, row: int, at: int) -> str:
         """The sub-tasks of one subject; gives the answer."""
-        (asked, first), needs = self._begun(row, at), tuple[int, ...]()
-        for relation in [*self.tables][first : first + self.brief.layout.depth]:
-            table, noun = self.tables[relation], relation.noun[self.zh]
-            question = self.draft.say(f"Who is {asked}'s {noun}?", f"{asked}的{noun}是谁？")
-            arguments = {"name": key(asked, [n for n in table if n != asked])}
-            asked = table[asked]
-            needs = (self.draft.solve(question, asked, relation.tool, arguments, needs=needs),)
-        return asked
+        name, first = self._begun(row, at)
+        return follow(self.draft, name, self.tables[first : first + self.brief.layout.depth])
 
     def _ask(self, subjects: list[int]) -> None:
         names = [self._begun(row, at)[0] for at, row in enumerate(subjects)]
-        nouns = [relation.noun[self.zh] for relation in self.tables]
+        nouns = [relation.noun[self.zh] for relation in self.relations]
         wording = (self._first, self._second, self._third)[self.brief.layout.depth - 1]
         self.draft.question = wording(names, nouns)
 

@@ -1,4 +1,4 @@
-"""What one thing can be to another in a micro environment, and which things a question is about."""
+"""What one thing can be to another in a micro environment, how one gets on, and which things a question is about."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 from astra_mcp.errors import DrawError
 from astra_mcp.synthesis.environments.families.brief import Brief
 
-__all__ = ["NUM_ROWS", "RELATIONS", "Relation", "asked_of"]
+__all__ = ["NUM_ROWS", "RELATIONS", "WAYS", "Relation", "Way", "asked_of"]
 
 T = TypeVar("T")
 
@@ -35,6 +35,30 @@ RELATIONS = (
     Relation("get_twin", ("twin", "孪生兄弟")),
     Relation("get_guide", ("guide", "向导")),
     Relation("get_rescuer", ("rescuer", "救命恩人")),
+)
+
+
+class Way(NamedTuple):
+    """How one gets from a place to another."""
+
+    tool: str
+    noun: tuple[str, str]
+    """As a question calls it, in English and Chinese."""
+    verb: str = "坐"
+    """What one does with it in Chinese; in English one takes each."""
+
+
+WAYS = (
+    Way("take_ferry", ("ferry", "渡轮")),
+    Way("take_train", ("train", "火车")),
+    Way("take_bus", ("bus", "公交车")),
+    Way("take_tram", ("tram", "电车")),
+    Way("take_metro", ("metro", "地铁")),
+    Way("take_shuttle", ("shuttle", "班车")),
+    Way("take_cable_car", ("cable car", "缆车")),
+    Way("take_path", ("path", "小路"), "走"),
+    Way("take_bridge", ("bridge", "吊桥"), "走"),
+    Way("take_tunnel", ("tunnel", "隧道"), "走"),
 )
 
 
