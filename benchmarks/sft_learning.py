@@ -41,6 +41,7 @@ from training.evaluation.evaluating import evaluate  # noqa: E402
 from training.evaluation.sampler import ModelSampler  # noqa: E402
 from training.render import load_tokenizer  # noqa: E402
 from training.rl.core.policy import PolicyLimits  # noqa: E402
+from training.rollout.agents.scripted import OracleAgent  # noqa: E402
 from training.rollout.plan import Source  # noqa: E402
 from training.sft.preparing import check_versions, prepare  # noqa: E402
 from training.sft.settings import (  # noqa: E402
@@ -59,12 +60,14 @@ from learning_data import (  # noqa: E402
     HELD_OUT,
     TRAINED,
     find_sources,
+    is_solved,
     make_environments,
     open_playground,
     play,
     request_of,
+    write,
 )
-from learning_picture import draw_curves  # noqa: E402
+from learning_picture import Panel, draw_curves  # noqa: E402
 from process_accounts import cpu_seconds  # noqa: E402
 
 _LIMITS = PolicyLimits(turns=10, turn_tokens=48, context_tokens=512)
@@ -101,17 +104,17 @@ async def _prepare(
     files = [asked.folder / f"{name}.jsonl" for name in TRAINED]
     missing = [(name, file) for name, file in zip(TRAINED, files, strict=True) if not file.exists()]
     if missing:
-        solved = [t for name in HELD_OUT for t in await play(gateway, held_out[name])]
-        if len(solved) < sum(map(len, held_out.values())):
+        oracle = OracleAgent(gateway.gold)
+        solved = [t for name in HELD_OUT for t in await play(gateway, oracle, held_out[name])]
+        if sum(map(is_solved, solved)) < sum(map(len, held_out.values())):
             raise RuntimeError("the oracle does not solve all that is held out: take other seeds")
         requests = {request_of(trajectory) for trajectory in solved}
         for name, file in missing:
-            part = file.with_suffix(".part")
-            part.unlink(missing_ok=True)
             sources = await find_sources(gateway, folders[name], with_further=True)
-            kept = await play(gateway, sources, part, requests)
+            played = await play(gateway, oracle, sources)
+            kept = [t for t in played if is_solved(t) and request_of(t) not in requests]
             print(f"{name}: {len(kept)} of {len(sources)} trajectories", flush=True)
-            part.rename(file)
+            write(file, kept)
     return Lesson(
         asked.folder, files, held_out, asked.steps, asked.every, len(missing) == len(files)
     )
@@ -250,6 +253,15 @@ async def _run(asked: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _picture(runs: Sequence[Mapping[str, Any]]) -> str:
+    titles = {
+        "worlds": "New worlds, names of the training",
+        "names": "New worlds, names never seen",
+    }
+    panels = [Panel(title, f"{name}/", runs) for name, title in titles.items()]
+    return draw_curves(panels, "Reward over steps of SFT")
+
+
 def main() -> int:
     """Run, and print."""
     parser = argparse.ArgumentParser(
@@ -286,7 +298,7 @@ def main() -> int:
         if name != "runs":
             print(f"{name}: {value}")
     if asked.picture is not None:
-        asked.picture.write_text(draw_curves(figures["runs"]), encoding="utf-8")
+        asked.picture.write_text(_picture(figures["runs"]), encoding="utf-8")
     if asked.json is not None:
         figures["conditions"] = circumstances.finished()
         asked.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")

@@ -2,18 +2,20 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from astra_mcp.compose.catalog import open_catalog
+from astra_mcp.compose.distractor_pool import open_distractors
 from astra_mcp.compose.settings import Settings
 from astra_mcp.llm.usage import Usage
 from astra_mcp.testing import RunningGateway, open_test_gateway
 from astra_mcp.trajectory import Trajectory, TrajectoryWriter, UserMessage
 from gateway.api.client import GatewayClient
-from gateway.api.wire import SourceEnvironment
-from training.rollout.agents.scripted import OracleAgent
+from gateway.api.wire import DistractorRequest, SourceEnvironment
+from registry.store.database import open_database
+from training.rollout.agent import Agent
 from training.rollout.plan import Source, plan_rollouts
 from training.rollout.run import run_rollouts
 
@@ -21,10 +23,13 @@ __all__ = [
     "HELD_OUT",
     "TRAINED",
     "find_sources",
+    "is_solved",
     "make_environments",
     "open_playground",
     "play",
     "request_of",
+    "synthesise",
+    "write",
 ]
 
 TRAINED = ("shared", "made-up")
@@ -49,10 +54,11 @@ def make_environments(
         held_out: Environments of each set to be judged by.
     """
     shared, entity, other = folder / "shared", folder / "entity", folder / "worlds"
-    _synth(shared, "--count", worlds, "--questions", 8, "--seed", 3 * seed, "--language", languages)
-    _synth(other, "--count", held_out, "--seed", 3 * seed + 1, "--language", languages)
-    made_up = ("--count", round(worlds / 0.8), "--questions", 8, "--language", languages)
-    _synth(entity, "--seed", 3 * seed + 2, *made_up, *_SPLIT)
+    common = ("--no-acceptance", "--language", languages)
+    synthesise(shared, *common, "--count", worlds, "--questions", 8, "--seed", 3 * seed)
+    synthesise(other, *common, "--count", held_out, "--seed", 3 * seed + 1)
+    made_up = ("--count", round(worlds / 0.8), "--questions", 8)
+    synthesise(entity, *common, "--seed", 3 * seed + 2, *made_up, *_SPLIT)
     return {
         "shared": shared,
         "made-up": entity / "train",
@@ -61,9 +67,10 @@ def make_environments(
     }
 
 
-def _synth(out: Path, *options: object) -> None:
+def synthesise(out: Path, *options: object) -> None:
+    """Make micro environments in a folder, by the command that people use; what is there is kept."""
     command = [sys.executable, "-P", "-m", "astra_mcp", "synth", "environments", "--json"]
-    asked = ["--families", "micro", "--no-acceptance", "--out", str(out), *map(str, options)]
+    asked = ["--families", "micro", "--out", str(out), *map(str, options)]
     subprocess.run([*command, *asked], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -71,15 +78,20 @@ def _synth(out: Path, *options: object) -> None:
 async def open_playground(home: Path, folders: Collection[Path]) -> AsyncGenerator[RunningGateway]:
     """Serve environments through a gateway in this process, in the sandbox and on a socket."""
     settings = Settings(environments=tuple(folders), home=home)
-    async with open_catalog(settings) as catalog, open_test_gateway(catalog) as gateway:
+    async with (
+        open_database(settings.registry_url) as database,
+        open_catalog(settings, database=database) as catalog,
+        open_distractors(settings, catalog, database) as distractors,
+        open_test_gateway(catalog, distractors=distractors) as gateway,
+    ):
         yield gateway
 
 
 async def find_sources(
     gateway: GatewayClient, folder: Path, *, limit: int | None = None, with_further: bool
-) -> list[tuple[Source, str | None]]:
+) -> list[tuple[SourceEnvironment, str | None]]:
     """Name what the environments of a folder ask, by name; ``with_further`` takes all of their questions."""
-    found: list[tuple[Source, str | None]] = []
+    found: list[tuple[SourceEnvironment, str | None]] = []
     for name in _names_in(folder)[:limit]:
         details = await gateway.environment(name)
         asked = [None, *(q.id for q in details.questions)] if with_further else [None]
@@ -96,37 +108,45 @@ def _names_in(folder: Path) -> list[str]:
 
 async def play(
     gateway: GatewayClient,
+    agent: Agent,
     sources: Sequence[tuple[Source, str | None]],
-    file: Path | None = None,
-    unlike: Collection[str] = (),
+    *,
+    distractors: DistractorRequest | None = None,
 ) -> list[Trajectory]:
-    """Let the oracle play, and write what earned the whole reward.
+    """Let an agent play each source once.
 
     Args:
         gateway: Of the environments.
+        agent: Who plays.
         sources: What is played.
-        file: Where to; None writes nothing.
-        unlike: Requests that are left out, word for word.
+        distractors: Asked for with each episode.
 
     Returns:
-        What was written, or would be.
+        What earned a reward, of whatever size, in the order of the sources.
     """
     found: dict[int, Trajectory] = {}
 
     def keep(place: int, trajectory: Trajectory, _usage: Usage) -> None:
         found[place] = trajectory
 
-    planned = plan_rollouts(sources, num_episodes=1, root_seed=0)
-    agent = OracleAgent(gateway.gold)
+    planned = plan_rollouts(sources, num_episodes=1, root_seed=0, distractors=distractors)
     await run_rollouts(gateway, agent, planned, concurrency=_CONCURRENCY, on_finished=keep)
-    played = [trajectory for _, trajectory in sorted(found.items())]
-    whole = [t for t in played if t.reward is not None and t.reward.reward >= _WHOLE]
-    kept = [trajectory for trajectory in whole if request_of(trajectory) not in unlike]
-    if file is not None:
-        with TrajectoryWriter(file) as writer:
-            for trajectory in kept:
-                writer.write(trajectory)
-    return kept
+    return [t for _, t in sorted(found.items()) if t.reward is not None]
+
+
+def write(file: Path, trajectories: Iterable[Trajectory]) -> None:
+    """Write all of them, or no file."""
+    part = file.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with TrajectoryWriter(part) as writer:
+        for trajectory in trajectories:
+            writer.write(trajectory)
+    part.rename(file)
+
+
+def is_solved(trajectory: Trajectory) -> bool:
+    """Whether it earned the whole reward."""
+    return trajectory.reward is not None and trajectory.reward.reward >= _WHOLE
 
 
 def request_of(trajectory: Trajectory) -> str:

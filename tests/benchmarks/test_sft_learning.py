@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_picture import draw_curves
+from learning_picture import Panel, draw_curves
 
 ROOT = Path(__file__).parents[2]
 FIGURES = (
@@ -24,7 +24,9 @@ def test_a_picture_has_a_line_for_each_seed_set_and_temperature() -> None:
         {"step": 50, **dict.fromkeys(FIGURES, 0.5)},
         {"step": 100, **dict.fromkeys(FIGURES, 1.0)},
     ]
-    drawn = ET.fromstring(draw_curves([{"seed": seed, "curve": curve} for seed in (3, 4)]))  # noqa: S314 - our own
+    runs = [{"seed": seed, "curve": curve} for seed in (3, 4)]
+    panels = [Panel(name, f"{name}/", runs) for name in ("worlds", "names")]
+    drawn = ET.fromstring(draw_curves(panels, "Reward"))  # noqa: S314 - our own
     lines = drawn.findall(".//{*}polyline")
     assert len(lines) == 8
     for line in lines:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.api.client import GatewayClient
+from gateway.api.wire import DistractorRequest
 from training.evaluation.figures import Evaluation, Figures, figures_of
 from training.render.renderer import Renderer
 from training.render.tokens import Tokenizer
@@ -27,6 +28,7 @@ async def evaluate(  # noqa: PLR0913 - the parts of a policy, and what it plays
     root_seed: int,
     limits: PolicyLimits | None = None,
     concurrency: int = CONCURRENCY,
+    distractors: DistractorRequest | None = None,
 ) -> Evaluation:
     """Play each source once greedily, and so many times at T = 1.
 
@@ -40,6 +42,7 @@ async def evaluate(  # noqa: PLR0913 - the parts of a policy, and what it plays
         root_seed: Seeds of episodes and draws derive from it: two policies meet the same episodes.
         limits: Of each episode; by default those of the policy.
         concurrency: Episodes at once.
+        distractors: Asked for with each episode; None: the gateway decides.
 
     Raises:
         ValueError: There are no sources, or more samples than are played at once.
@@ -50,7 +53,11 @@ async def evaluate(  # noqa: PLR0913 - the parts of a policy, and what it plays
 
     async def play(num_samples: int, temperature: float) -> Figures:
         planned = plan_rollouts(
-            sources, num_episodes=1, num_samples=num_samples, root_seed=root_seed
+            sources,
+            num_episodes=1,
+            num_samples=num_samples,
+            root_seed=root_seed,
+            distractors=distractors,
         )
         played = await play_policy(
             gateway,

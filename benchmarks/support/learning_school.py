@@ -1,0 +1,130 @@
+"""What all seeds of learning share: environments, who judges by them, and what teachers left in them."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from astra_mcp.trajectory import Trajectory
+from gateway.api.client import GatewayClient
+from gateway.api.wire import DistractorRequest
+from training.rl.core.policy import PolicyLimits
+from training.rollout.agents.scripted import OracleAgent
+
+from erring_teacher import ErringTeacher
+from learning_data import find_sources, is_solved, play, request_of, synthesise, write
+from learning_stages import Judge, Sources
+
+__all__ = ["School", "Way", "lessons_of", "make_verified", "open_school"]
+
+_SPARE = 8
+"""Verified environments beyond what is asked for, in the place of those whose request a held-out one has."""
+_WRONG = 0.7
+"""Share of calls in which the erring teacher errs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What an arm changes on the way."""
+
+    name: str
+    is_corrupted: bool = True
+    distractors: DistractorRequest | None = None
+    without: str | None = None
+    """A family that is judged alone."""
+
+    def shows(self, name: str) -> bool:
+        """Whether environments of that name are learnt from."""
+        return self.without is None or not name.startswith(f"{self.without}-")
+
+
+@dataclass(frozen=True, slots=True)
+class School:
+    """What all seeds share."""
+
+    asked: Namespace
+    gateway: GatewayClient
+    taught: Sources
+    trained: Sources
+    choosing: Sources
+    held_out: Sources
+    requests: frozenset[str]
+    """Of the environments to choose by and to be judged by."""
+
+    @property
+    def limits(self) -> PolicyLimits:
+        """Room for twice the calls that a question needs."""
+        return PolicyLimits(turns=2 * self.asked.sub_tasks + 1, turn_tokens=32, context_tokens=480)
+
+    def judge(self, sources: Sources, samples: int, distractors: DistractorRequest | None) -> Judge:
+        """Give a judge, who plays the same for all seeds and arms."""
+        return Judge(
+            gateway=self.gateway,
+            sources=sources,
+            samples=samples,
+            seed=self.asked.first_seed,
+            limits=self.limits,
+            distractors=distractors,
+        )
+
+
+def make_verified(folder: Path, asked: Namespace) -> Mapping[str, Path]:
+    """Make what is imitated, and the verified environments; gives the folder of each set."""
+    common = ("--language", "en", "--sub-tasks", f"1-{asked.sub_tasks}")
+    taught = folder / "taught"
+    unverified = ("--no-acceptance", "--count", asked.worlds, "--questions", 8)
+    synthesise(taught, *common, *unverified, "--seed", 4 * asked.first_seed)
+    made = {"taught": taught}
+    for number, name in enumerate(("trained", "choosing", "held-out"), 1):
+        made[name] = folder / name
+        seed = 4 * asked.first_seed + number
+        synthesise(made[name], *common, "--count", asked.environments + _SPARE, "--seed", seed)
+    return made
+
+
+async def open_school(
+    asked: Namespace, gateway: GatewayClient, folders: Mapping[str, Path]
+) -> School:
+    """See that all can be solved, and that nothing is learnt from word for word that is judged by."""
+    kept: dict[str, Sources] = {}
+    requests: set[str] = set()
+    for name in ("held-out", "choosing", "trained"):
+        sources = await find_sources(gateway, folders[name], with_further=False)
+        played = await play(gateway, OracleAgent(gateway.gold), sources)
+        new = [
+            source
+            for source, trajectory in zip(sources, played, strict=True)
+            if is_solved(trajectory) and request_of(trajectory) not in requests
+        ]
+        kept[name] = new[: asked.environments]
+        if len(kept[name]) < asked.environments:
+            raise RuntimeError(f"only {len(new)} environments of {name} can be used")
+        requests |= {request_of(trajectory) for trajectory in played}
+    taught = await find_sources(gateway, folders["taught"], with_further=True)
+    return School(
+        asked,
+        gateway,
+        taught,
+        kept["trained"],
+        kept["choosing"],
+        kept["held-out"],
+        frozenset(requests),
+    )
+
+
+async def lessons_of(school: School, way: Way, teacher: str) -> Path:
+    """Let a teacher play what is imitated; all seeds share the file."""
+    file = school.asked.folder / f"{way.name}-{teacher}.jsonl"
+    if file.exists():
+        return file
+    sources = [each for each in school.taught if way.shows(each[0].name)]
+    gold = school.gateway.gold
+    agent = OracleAgent(gold) if teacher == "oracle" else ErringTeacher(gold, wrong=_WRONG)
+    played = await play(school.gateway, agent, sources, distractors=way.distractors)
+
+    def is_kept(trajectory: Trajectory) -> bool:
+        whole = is_solved(trajectory) or teacher != "oracle"
+        return whole and request_of(trajectory) not in school.requests
+
+    write(file, filter(is_kept, played))
+    return file
