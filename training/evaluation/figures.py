@@ -29,7 +29,7 @@ class Figures:
     recall: float | None
     precision: float | None
     calls: float | None
-    """As the reward counts them."""
+    """As the reward counts them; all of them where there is no job."""
     turns: float | None
     tokens: float | None
     """That the policy wrote."""
@@ -74,10 +74,10 @@ def figures_of(played: Sequence[PolicyTrajectory]) -> Figures:
         failed=len(failed),
         no_room=len(failed) - len(others),
         failures=_counted(t.failure.boundary.value if t.failure else "no job" for t in others),
-        reward=_mean(r.reward for r in rewards),
+        reward=_mean(one.reward for one in scored if one.reward is not None),
         recall=_mean(r.recall for r in rewards),
         precision=_mean(r.precision for r in rewards),
-        calls=_mean(r.calls for r in rewards),
+        calls=_mean(_num_calls(one.trajectory) for one in scored),
         turns=_mean(len(one.turns) for one in scored),
         tokens=_mean(sum(one.mask) for one in scored),
         unknown_tools=_mean(_num_unknown(one.trajectory) for one in scored),
@@ -106,6 +106,11 @@ def _calls(trajectory: Trajectory) -> Iterator[FunctionCall]:
     for message in trajectory.messages:
         if isinstance(message, AssistantMessage):
             yield from (call.function for call in message.tool_calls)
+
+
+def _num_calls(trajectory: Trajectory) -> int:
+    reward = trajectory.reward
+    return sum(1 for _ in _calls(trajectory)) if reward is None else reward.calls
 
 
 def _is_malformed(call: FunctionCall) -> bool:
