@@ -35,6 +35,8 @@ class PolicyTrajectory:
     logprobs: tuple[float, ...]
     """Of those; 0 at all others."""
     turns: tuple[TokenTurn, ...]
+    told: float | None = None
+    """What somebody says that it earned, in the place of the gateway."""
 
     @property
     def num_prompt(self) -> int:
@@ -55,7 +57,9 @@ class PolicyTrajectory:
 
     @property
     def reward(self) -> float | None:
-        """None where the episode failed, or has no job."""
+        """None where the episode failed, or has no job and nobody says what it earned."""
+        if self.told is not None:
+            return self.told
         reward = self.trajectory.reward
         return None if reward is None else reward.reward
 

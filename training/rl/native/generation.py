@@ -2,8 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, cast
+
+import anyio.to_thread
 
 from astra_mcp.errors import TrainingError
 from astra_mcp.seeds import derive_seed, generator
@@ -22,8 +25,10 @@ __all__ = ["Generation", "Member", "Question", "Rewards", "group_of", "group_sta
 _MAX_LOST_ROUNDS = 5
 """So many rounds in a row of which no group is whole end a run: something is broken."""
 
-Rewards = Callable[[int, tuple[float, ...]], tuple[float, ...]]
-"""What the members of a group are told that they earned, by the group's number and what they did earn."""
+Rewards = Callable[[int, Sequence[PolicyTrajectory]], Sequence[float]]
+"""What episodes of a group earned, by the group's number and the episodes, of which none failed. Called in a
+thread, for one group after the other; also for what is left of a group that is not trained on.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +98,8 @@ class Generation:
         """Play the next groups at T = 1.
 
         Raises:
-            TrainingError: Round after round, no group came through; names the last failure.
+            TrainingError: Round after round, no group came through; names the last failure. Or rewards are
+                no numbers.
             RefusedError: The gateway does not take what is asked for.
         """
         numbers = range(self.next_number, self.next_number + count)
@@ -108,11 +114,13 @@ class Generation:
             concurrency=self._settings.limits.concurrency,
         )
         self.next_number += count
-        self.played += played
-        groups = [
-            self._group(number, step, played[at * size : (at + 1) * size])
-            for at, number in enumerate(numbers)
-        ]
+        groups: list[Group[Member]] = []
+        for at, number in enumerate(numbers):
+            members = played[at * size : (at + 1) * size]
+            if self._rewards is not None:
+                members = await anyio.to_thread.run_sync(_told, self._rewards, number, members)
+            self.played += members
+            groups.append(_group(number, step, members))
         self._watch(groups, played)
         return groups
 
@@ -140,15 +148,6 @@ class Generation:
         generator(self._settings.seed, "rl", "order", epoch).shuffle(order)
         return order[place]
 
-    def _group(self, number: int, step: int, played: Sequence[PolicyTrajectory]) -> Group[Member]:
-        """Put a group together; one with an episode that failed has no rewards, and keeps no tokens."""
-        earned = tuple(one.reward for one in played if one.reward is not None)
-        if len(earned) < len(played):
-            return Group(number=number, step=step, rewards=None, members=())
-        told = self._rewards(number, earned) if self._rewards else earned
-        members = tuple(Member(one.ids, one.mask, one.logprobs) for one in played)
-        return Group(number=number, step=step, rewards=told, members=members)
-
     def _watch(self, groups: Sequence[Group[Member]], played: Sequence[PolicyTrajectory]) -> None:
         is_lost = all(group.rewards is None for group in groups)
         self._lost_rounds = self._lost_rounds + 1 if is_lost else 0
@@ -159,12 +158,39 @@ class Generation:
             )
 
 
+def _told(
+    rewards: Rewards, number: int, played: Sequence[PolicyTrajectory]
+) -> list[PolicyTrajectory]:
+    """Ask what the episodes of a group earned; one that failed earns nothing, and nobody is asked."""
+    whole = [one for one in played if one.trajectory.failure is None]
+    earned = [*rewards(number, whole)] if whole else []
+    if len(earned) != len(whole) or not all(map(isfinite, earned)):
+        raise TrainingError(
+            f"the rewards of group {number} are {earned}: a number for each of its {len(whole)} episodes is"
+            " asked for"
+        )
+    told = iter(earned)
+    return [
+        replace(one, told=float(next(told))) if one.trajectory.failure is None else one
+        for one in played
+    ]
+
+
+def _group(number: int, step: int, played: Sequence[PolicyTrajectory]) -> Group[Member]:
+    """Put a group together; one with an episode that failed has no rewards, and keeps no tokens."""
+    earned = tuple(one.reward for one in played if one.reward is not None)
+    if len(earned) < len(played):
+        return Group(number=number, step=step, rewards=None, members=())
+    members = tuple(Member(one.ids, one.mask, one.logprobs) for one in played)
+    return Group(number=number, step=step, rewards=earned, members=members)
+
+
 def _last_failure(played: Sequence[PolicyTrajectory]) -> str:
     for one in reversed(played):
         failure = one.trajectory.failure
         if failure is not None:
             return f"at the boundary {failure.boundary}: {failure.message}"
-    return "the source has nothing to solve, so there is no reward"
+    return "the source has nothing to solve, so there is no reward: give rewards of your own"
 
 
 def limits_of(settings: RlSettings, policy: Policy) -> PolicyLimits:

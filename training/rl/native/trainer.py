@@ -88,7 +88,8 @@ async def train(
         versions: Of the libraries, for the record.
         hear: Told of each step.
         should_stop: Asked after each step.
-        rewards: What members of a group are told that they earned; by default what they did.
+        rewards: What episodes earned, in the place of the gateway's reward. Those of a validation are judged
+            by the gateway.
 
     Raises:
         ConfigError: The folder holds another run, or the model cannot be loaded.
