@@ -223,6 +223,6 @@ async def test_what_cannot_be_played_is_refused_before_anything_is_opened(
     with pytest.raises(ValueError, match="a group of 3"):
         await play(harbour, policy, [rollouts(2)[1], *group], concurrency=2)
     too_long = ScriptedPolicy(turns(SOLVED), PolicyLimits(turn_tokens=9, context_tokens=8))
-    with pytest.raises(ValueError, match="fits no episode"):
+    with pytest.raises(ValueError, match="fits no context of 8"):
         await play(harbour, too_long, rollouts(1))
     assert policy.batches == []

@@ -69,7 +69,7 @@ class ToolCaller(Protocol):
 class LiveEpisode:
     """An :class:`~training.rollout.agent.EpisodeView` over a tool caller."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that an episode is made of, by name
         self,
         *,
         environment: str | None,

@@ -76,9 +76,9 @@ class GatewayValidator:
         )
         if found.greedy.no_room == found.greedy.episodes:
             raise ConfigError(
-                "validation.environments: each prompt leaves no room for a turn of"
-                f" {limits.turn_tokens} tokens within the {limits.context_tokens} that the model reads: name"
-                " environments with fewer tools, or a model with a longer context"
+                f"validation.environments: each prompt has more than {limits.prompt_tokens} tokens, or leaves"
+                f" no room for a turn of {limits.turn_tokens} within the {limits.context_tokens} that the"
+                " model reads: name environments with fewer tools, or a model with a longer context"
             )
 
 

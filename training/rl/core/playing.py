@@ -47,7 +47,9 @@ class PolicyTrajectory:
     def solved_by_turn(self) -> tuple[int, ...]:
         """How many sub-tasks each turn solved that were not solved before, as the record says."""
         said = [m for m in self.trajectory.messages if isinstance(m, AssistantMessage)]
-        turn_of = {call.id: turn for turn, message in enumerate(said) for call in message.tool_calls}
+        turn_of = {
+            call.id: turn for turn, message in enumerate(said) for call in message.tool_calls
+        }
         counts, known = [0] * len(said), set[int]()
         for note in self.trajectory.calls:
             new = set(note.solved or ()) - known
@@ -64,7 +66,7 @@ class PolicyTrajectory:
         return None if reward is None else reward.reward
 
 
-async def play_policy(
+async def play_policy(  # noqa: PLR0913 - the parts of a policy, and what it plays
     gateway: GatewayClient,
     policy: Policy,
     renderer: Renderer,
@@ -114,9 +116,7 @@ async def play_policy(
             limits=limits,
         )
         members = [rollouts[place] for place in table]
-        playing = partial(
-            run_rollouts, gateway, agent, members, limits=limits.of_play, users=users
-        )
+        playing = partial(run_rollouts, gateway, agent, members, limits=limits.of_play, users=users)
         for place, trajectory in await _play(playing, members, table, rounds):
             log = logs[rollouts[place].agent_seed][1]
             played[place] = PolicyTrajectory(

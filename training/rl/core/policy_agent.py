@@ -67,8 +67,8 @@ class PolicyAgent:
         What came back for a turn that no other follows is in the trajectory, and not in the tokens.
 
         Raises:
-            AgentError: The prompt is too long, so that the policy never played and deserves no reward of 0; or
-                something cannot be shown, by no fault of the policy.
+            AgentError: The prompt is too long, so that the policy never played and deserves no reward of 0;
+                or something cannot be shown, by no fault of the policy.
         """
         player, log = self._logs[episode.seed]
         try:

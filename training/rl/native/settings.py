@@ -70,7 +70,7 @@ class QuestionSet(FrozenModel):
     def _are_all(cls, kinds: tuple[DistractorShare, ...]) -> tuple[DistractorShare, ...]:
         shares = math.fsum(kind.share for kind in kinds)
         if kinds and not math.isclose(shares, 1, abs_tol=1e-6):
-            raise ValueError(f'the shares come to {shares:g}, not to 1; mode "none" may have one too')
+            raise ValueError(f'the shares come to {shares:g}, not to 1; "none" may have one too')
         return kinds
 
     @model_validator(mode="after")
@@ -171,7 +171,7 @@ class UserSettings(FrozenModel):
     """Who speaks to the policy after its answers, in training and validation. Source: ASTRA sec. 3.2.2."""
 
     model: str | None = Field(default=None, min_length=1)
-    """As ``rollout --user`` has it: ``simulated``, or a model's name; None: the prompt is all that is said."""
+    """As in ``rollout --user``: ``simulated``, or a model's name; None: the prompt is all that is said."""
 
 
 class ValidationSettings(FrozenModel):

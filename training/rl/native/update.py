@@ -24,7 +24,7 @@ from training.sft.model import Model
 __all__ = ["Update"]
 
 _Row = tuple[Member, tuple[float, ...]]
-"""An episode, and the advantage of each of its tokens; of those that the policy did not write it is not used."""
+"""An episode, and the advantage of each of its tokens, which is used of those alone that the policy wrote."""
 RowT = TypeVar("RowT")
 
 
