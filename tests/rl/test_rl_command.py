@@ -63,6 +63,9 @@ def test_a_run_plays_what_its_file_names_and_says_why_it_ends(place: Path) -> No
         ("training.stps=3", "training.stps: there is no such setting; did you mean steps?"),
         ("filling.max_age=0", "filling.max_age: Input should be greater than or equal to 1"),
         ("model=nowhere", "nowhere"),
+        ('data.0.distractors=[{mod="none"}]', "data.0.distractors.0.mod: there is no such setting"),
+        ("limits.user_turns=3", "limits.user_turns goes with user.model"),
+        ("user.model=simulated", "user.model simulated is the model of models.user.model"),
     ],
 )
 def test_what_is_wrong_is_named_and_leaves_no_folder(
@@ -71,4 +74,12 @@ def test_what_is_wrong_is_named_and_leaves_no_folder(
     code, said = run("--set", assignment)
     assert code == 2
     assert message in said
+    assert not (place / "run").exists()
+
+
+def test_limits_that_the_model_cannot_keep_leave_no_folder(place: Path) -> None:
+    save_start(place / "start", size=SMALLEST)
+    code, said = run("--set", "limits.context_tokens=100000")
+    assert code == 2
+    assert "limits.context_tokens is 100000, and the model reads" in said
     assert not (place / "run").exists()

@@ -119,16 +119,18 @@ def state_in(out: Path) -> tuple[object, dict[str, list[float]]]:
     return (state["next_group"], state["buffer"]), tensors
 
 
+@pytest.mark.parametrize("credit", ["episode", "turn"])
 async def test_a_resume_plays_the_same_next_batch_and_makes_the_same_bytes(
-    start: Path, harbour: SmallGateway, tmp_path: Path
+    start: Path, harbour: SmallGateway, tmp_path: Path, credit: str
 ) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    done = await Run(start, harbour).train(whole)
+    more: dict[str, Any] = {"objective": {"credit": credit}}
+    done = await Run(start, harbour).train(whole, **more)
     assert (done.ending, done.step, done.began_at) == ("done", 4, 0)
-    stops = [await Run(start, harbour).train(broken, is_stopped=True) for _ in range(3)]
+    stops = [await Run(start, harbour).train(broken, is_stopped=True, **more) for _ in range(3)]
     assert [(each.ending, each.step) for each in stops] == [("stopped", n) for n in (1, 2, 3)]
     assert [line["filling/buffered"] for line in figures_in(broken)[1:]] == [1, 0, 1]
-    resumed = await Run(start, harbour).train(broken)
+    resumed = await Run(start, harbour).train(broken, **more)
     assert (resumed.ending, resumed.began_at) == ("done", 3)
     assert weights_in(broken, 4) == weights_in(whole, 4)
     assert state_in(broken) == state_in(whole)
@@ -162,6 +164,12 @@ async def test_a_step_tells_what_was_played_learnt_and_spent(
     }
     spent = [first[f"cpu_seconds/{part}"] for part in ("generation", "environment", "update")]
     assert min(spent) > 0
+    walls = [first[f"seconds/{part}"] for part in ("generation", "environment", "update")]
+    assert min(walls) > 0
+    assert sum(walls) <= first["seconds"]
+    assert second["seconds/validation"] > 0
+    assert {"rollout/solved_per_turn", "rollout/response_tokens", "rollout/calls"} <= {*first}
+    assert first["rollout/tokens"] <= first["rollout/response_tokens"]
     assert [*(tmp_path / "run").rglob("events.out.tfevents*")]
 
 
