@@ -131,7 +131,7 @@ async def test_a_group_has_one_mode_of_distractors_by_its_number_and_figures_tel
 
 
 def test_modes_are_drawn_by_their_shares() -> None:
-    drawn = [MIXED.drawn(at / 1000) for at in range(1000)]
+    drawn = [MIXED.drawn((at + 0.5) / 1000) for at in range(1000)]
     assert Counter(each and each.mode for each in drawn) == {
         "none": 500,
         "random": 200,
@@ -157,7 +157,7 @@ def test_settings_bound_episodes_within_what_the_model_reads() -> None:
     usual = PolicyLimits(context_tokens=4096, turn_tokens=512)
     limits = limits_of_episode(settings(), usual)
     assert limits == PolicyLimits(context_tokens=4096, turn_tokens=512)
-    asked = {
+    asked: dict[str, Any] = {
         "turns": 3,
         "user_turns": 4,
         "prompt_tokens": 100,

@@ -46,7 +46,7 @@ def _listed(value: object) -> object:
     """Take one table for the list of it."""
     if isinstance(value, str):
         raise ValueError('write a table, such as {mode = "banded"}, or a list of tables')  # noqa: TRY004
-    return [value] if isinstance(value, dict | DistractorRequest) else value
+    return value if isinstance(value, list | tuple) else [value]
 
 
 class QuestionSet(FrozenModel):
