@@ -5,7 +5,7 @@ What ASTRA leaves open (group size, delta, epsilon of the clip) has a usual valu
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -46,7 +46,8 @@ def _listed(value: object) -> object:
     """Take one table for the list of it."""
     if isinstance(value, str):
         raise ValueError('write a table, such as {mode = "banded"}, or a list of tables')  # noqa: TRY004
-    return value if isinstance(value, list | tuple) else [value]
+    many = isinstance(value, list | tuple)
+    return cast("object", value) if many else [value]
 
 
 class QuestionSet(FrozenModel):
