@@ -228,5 +228,7 @@ async def test_rewards_that_are_no_numbers_end_a_run(
 ) -> None:
     run = Run(start, harbour)
     run.rewards = lambda number, played: earned
-    with pytest.raises(TrainingError, match=r"the rewards of group 0 are .* each of its 2 episodes"):
+    with pytest.raises(
+        TrainingError, match=r"the rewards of group 0 are .* each of its 2 episodes"
+    ):
         await run.train(tmp_path / "run")

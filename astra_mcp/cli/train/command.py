@@ -118,7 +118,7 @@ def report(
     *,
     file: Annotated[Path, typer.Option("--out", help="The page to write (HTML).")],
 ) -> None:
-    """Draw loss, learning rate and rewards of one run or several into one page."""
+    """Draw rewards, losses and all other figures of one run or several into one page."""
     with report_errors():
         from astra_mcp.cli.train.page import report_of  # noqa: PLC0415 - for this alone
         from astra_mcp.report.html.writing import write_report  # noqa: PLC0415

@@ -100,7 +100,7 @@ class Series:
 
     name: str
     values: Sequence[float | None]
-    """One for each x; None leaves a gap."""
+    """One for each x; the line goes past None to its next value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

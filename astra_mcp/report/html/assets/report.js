@@ -87,6 +87,7 @@
       label: line.name,
       stroke: colour(`line-${(i % 6) + 1}`),
       width: 2,
+      spanGaps: true, // runs have values at steps of their own
       dash: DASHES[i % 6],
       points: { show: isSparse, size: 6, fill: colour("paper") },
     }));
