@@ -63,6 +63,7 @@ def rewards_in(printed: str) -> list[float]:
     return [reward for _, reward in steps]
 
 
+@pytest.mark.claim("P98")
 async def test_a_model_is_trained_on_environments_of_families(
     lesson: Path, micro: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

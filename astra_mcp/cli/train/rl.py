@@ -19,6 +19,7 @@ from training.render import load_tokenizer
 from training.rl.native.questions import find_held_out, find_questions
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
+from training.sft.model import find_model
 from training.sft.training import Ending, Outcome
 
 __all__ = ["run_rl"]
@@ -35,9 +36,10 @@ def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) 
     Raises:
         ConfigError: Something cannot be used; names it.
     """
+    model = find_model(settings.model)
     if settings.log.wandb_project and find_spec("wandb") is None:
         raise ConfigError("log.wandb_project needs Weights & Biases: install astra-mcp[wandb]")
-    outcome, shown = run_async(_run, settings, versions, as_json)
+    outcome, shown = run_async(_run, settings, model, versions, as_json)
     print_outcome(outcome, shown, as_json=as_json)
     if outcome.ending is Ending.STOPPED:
         say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
@@ -45,9 +47,9 @@ def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) 
 
 
 async def _run(
-    settings: RlSettings, versions: Mapping[str, str], as_json: bool
+    settings: RlSettings, model: str, versions: Mapping[str, str], as_json: bool
 ) -> tuple[Outcome, JsonObject]:
-    tokenizer, renderer = load_tokenizer(settings.model)
+    tokenizer, renderer = load_tokenizer(model)
     stop = Event()
     async with (
         open_gateway_access(load_settings(), url=settings.url) as access,
