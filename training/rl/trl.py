@@ -31,7 +31,7 @@ from gateway.api.wire import (
 )
 from training.rollout.plan import Source
 
-__all__ = ["TrlEnvironments", "TrlEpisode", "open_trl_environments"]
+__all__ = ["TrlEnvironments", "TrlEpisode", "TrlPlay", "open_trl_environments", "tool_method"]
 
 _TYPES: Mapping[str, Any] = {
     "string": str,
@@ -250,13 +250,13 @@ async def _look(link: _Link, source: Source) -> EpisodeCreated:
 def _factory(
     link: _Link, name: str, source: Source, looked: EpisodeCreated
 ) -> Callable[[], TrlEpisode]:
-    methods = {tool.name: _method(name, tool) for tool in looked.tools}
+    methods = {tool.name: tool_method(name, tool) for tool in looked.tools}
     kind = cast("type[TrlEpisode]", type("Episode", (TrlEpisode,), methods))
     play = partial(TrlPlay, name=name, source=source, tools_hash=looked.tools_hash, link=link)
     return lambda: kind(play())
 
 
-def _method(source: str, tool: ToolSpec) -> Callable[..., Any]:
+def tool_method(source: str, tool: ToolSpec) -> Callable[..., Any]:
     """Make the method of a tool, of which TRL reads the tool's schema.
 
     Raises:
