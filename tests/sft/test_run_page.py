@@ -91,6 +91,8 @@ def test_runs_of_sft_and_of_reinforcement_learning_stand_in_one_plot(tmp_path: P
     assert [line.name for line in plots["loss"].series] == [str(first), str(second)]
     assert {"update (processor seconds)", "degenerate (of a batch)", "new"} <= plots.keys()
     assert list(plots["reward (held out, greedy)"].x) == [0, 2]
+    assert [line.look for line in plots["loss"].series] == [0, 1]
+    assert [line.look for line in plots["entropy"].series] == [1]  # as everywhere else
     table = page.sections[0].parts[0]
     assert isinstance(table, DataTable)
     of_sft, of_rl = table.rows

@@ -147,8 +147,8 @@ def _plot(key: str, runs: Mapping[str, _Lines]) -> LinePlot:
         y_label=title,
         x=steps,
         series=[
-            Series(name=name, values=[found.get(step) for step in steps])
-            for name, found in points.items()
+            Series(name=name, values=[found.get(step) for step in steps], look=look)
+            for look, (name, found) in enumerate(points.items())
             if found
         ],
     )
