@@ -125,7 +125,7 @@ def demo(
 ) -> None:
     """Make a tiny model learn on a CPU: environments, an oracle, SFT, and GRPO through the gateway.
 
-    It gives the commands that anybody may give, and shows them. Ctrl-C stops it; the same command goes on.
+    It shows each command that it gives. After Ctrl-C the same one goes on.
     """
     with report_errors():
         check_versions()
