@@ -233,7 +233,9 @@ def open_trl_environments(
                 raise ConfigError(f"{name} asks nothing: give the servers a prompt")
             factories[name] = _factory(link, name, source, looked)
             prompt: list[JsonValue] = [{"role": "user", "content": looked.prompt}]
-            rows += [{"prompt": prompt, "environment": name, "seed": seed} for seed in seeds]
+            for seed in seeds:
+                row: JsonObject = {"prompt": prompt, "environment": name, "seed": seed}
+                rows.append(row)
         try:
             yield TrlEnvironments(factories, rows)
         finally:
@@ -302,7 +304,7 @@ def _docstring(tool: ToolSpec, properties: Mapping[str, Any]) -> str:
     if properties:
         lines += ["", "Args:"]
         for name, schema in properties.items():
-            said = schema if isinstance(schema, dict) else {}
+            said = cast("JsonObject", schema if isinstance(schema, dict) else {})
             described = " ".join(str(said.get("description", "")).split())
             full = f"JSON Schema: {json_text(_bare(said))}" if _is_lossy(schema) else ""
             lines.append(f"    {name}: {_plain(f'{described} {full}'.strip()) or name}")
@@ -377,13 +379,13 @@ def _whole(value: Any, root: Mapping[str, Any], path: tuple[str, ...] = ()) -> A
     said = cast("dict[str, Any]", value)
     reference = said.get("$ref")
     if isinstance(reference, str):
-        found = (
+        found: Any = (
             {}
             if reference in path
             else _whole(_referred(reference, root), root, (*path, reference))
         )
         others = {key: each for key, each in said.items() if key != "$ref"}
-        return {**found, **others} if isinstance(found, dict) else others
+        return {**cast("JsonObject", found), **others} if isinstance(found, dict) else others
     return {key: _whole(each, root, path) for key, each in said.items()}
 
 

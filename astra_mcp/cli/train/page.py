@@ -88,7 +88,8 @@ def report_of(folders: Sequence[Path]) -> Report:
 
 def _figures_of(folder: Path) -> _Lines:
     file = folder / METRICS
-    lines = read_metrics(file) if file.exists() or not folder.is_dir() else []
+    is_begun = folder.is_dir() and not file.exists()
+    lines: _Lines = () if is_begun else read_metrics(file)
     if not lines:
         raise ConfigError(f"{folder} has no figures yet: its first step writes {METRICS}")
     return lines
