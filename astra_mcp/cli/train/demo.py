@@ -50,7 +50,7 @@ environments = {held_out}
 every = {every_sft}
 """
 _GRPO = """\
-model = "sft/weights/step-{sft_steps:08d}"
+model = "sft/weights/step-{start:08d}"
 out = "grpo"
 seed = {seed}
 
@@ -88,8 +88,8 @@ class Demo:
     """Environments to learn from."""
     held_out: int = 24
     """Environments to be judged by; their worlds and questions are others."""
-    sft_steps: int = 150
-    """So many that the model earns something now and then, and much is left to learn."""
+    sft_steps: int = 200
+    """GRPO begins after three fifths of them, where much is left to learn."""
     steps: int = 30
     """Of GRPO."""
 
@@ -144,8 +144,9 @@ def _settings(demo: Demo) -> Mapping[str, int]:
 def _configs(demo: Demo, names: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
     """Write down both runs as anybody would."""
     listed = {place: json_text(list(found)) for place, found in names.items()}
-    every = max(demo.sft_steps // 3, 1)
-    values = {**_settings(demo), **listed, "every_sft": every}
+    every = max(demo.sft_steps // 5, 1)
+    start = min(3 * every, demo.sft_steps)
+    values = {**_settings(demo), **listed, "every_sft": every, "start": start}
     return {"sft.toml": _SFT.format(**values), "grpo.toml": _GRPO.format(**values)}
 
 
