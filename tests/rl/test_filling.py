@@ -50,6 +50,7 @@ async def fill(filling: BatchFilling[str], stream: Stream, step: int) -> Filled[
     return await filling.fill(step, stream.play)
 
 
+@pytest.mark.claim("P91")
 @pytest.mark.parametrize(("degenerate", "size"), [(0.0, 8), (0.4, 8), (0.95, 3)])
 async def test_each_of_many_steps_has_n_groups_of_which_none_is_used_twice_or_lost(
     degenerate: float, size: int
@@ -69,6 +70,7 @@ async def test_each_of_many_steps_has_n_groups_of_which_none_is_used_twice_or_lo
     assert used + waiting == stream.valid()
 
 
+@pytest.mark.claim("P91")
 @given(st.lists(st.sampled_from([_ALIKE, _FAILED, (0.0, 1.0)]), max_size=60), st.integers(1, 5))
 @settings(deadline=None)
 async def test_whatever_is_played_is_used_in_its_order_waits_or_is_counted(
@@ -92,6 +94,7 @@ async def test_whatever_is_played_is_used_in_its_order_waits_or_is_counted(
     assert used == sorted(set(used))
 
 
+@pytest.mark.claim("P92")
 async def test_equal_steps_without_filling_have_batches_of_changing_size() -> None:
     filling, filled, plain = BatchFilling[str](num_groups=8), Stream(0.5), Stream(0.5)
     with_filling = [len((await fill(filling, filled, step)).groups) for step in range(200)]
@@ -123,6 +126,7 @@ async def test_where_refills_are_used_up_it_ends_and_the_buffer_stays() -> None:
     assert filling.buffered == (waiting,)
 
 
+@pytest.mark.claim("P90")
 async def test_a_spread_has_to_be_more_than_the_least() -> None:
     rewards = iter([(0.0, 0.2), (0.0, 0.3)])
 
