@@ -206,7 +206,11 @@ async def learn_by_rewards(
                 "turn_tokens": judge.limits.turn_tokens,
                 "context_tokens": judge.limits.context_tokens,
             },
-            "validation": {"every": asked.every, "samples": judge.samples},
+            "validation": {
+                "every": asked.every,
+                "samples": judge.samples,
+                "distractors": judge.distractors,
+            },
             "checkpoints": {"every": asked.every, "keep_weights": 1},
             "log": {"tensorboard": False},
         }
@@ -224,7 +228,7 @@ async def learn_by_rewards(
     )
 
     def permuted(number: int, played: Sequence[PolicyTrajectory]) -> list[float]:
-        told = [one.reward or 0.0 for one in played]
+        told = [one.reward for one in played if one.reward is not None]
         generator(seed, "permuted", number).shuffle(told)
         return told
 

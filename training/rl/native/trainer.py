@@ -220,6 +220,7 @@ class _Run:
             limits=limits_of_episode(self._settings, self._generation.policy.limits),
             users=self._playground.users,
             concurrency=self._settings.limits.concurrency,
+            distractors=self._settings.validation.distractors,
         )
         return {
             **found.metrics(),
