@@ -403,8 +403,9 @@ class EpisodeClient:
 
         retried = (httpx2.NetworkError, httpx2.RemoteProtocolError, httpx2.ConnectTimeout)
         try:
-            with anyio.fail_after(self._timeout_seconds):
+            with anyio.CancelScope(deadline=anyio.current_time() + self._timeout_seconds):
                 return await repeat(send, retried, self._reconnect_seconds, may_repeat=True)
+            raise TimeoutError
         except (httpx2.TransportError, TimeoutError) as error:
             failure = error
         msg = f"no answer from the gateway to an MCP request ({_describe(failure)})"
