@@ -36,7 +36,7 @@ from training.tiny.start import save_start
 
 from chaos_gateway import ANSWER, NAME
 
-pytestmark = [pytest.mark.train, pytest.mark.volume]
+pytestmark = [pytest.mark.train, pytest.mark.volume, pytest.mark.timeout(600)]
 
 STEPS, GROUPS, SIZE = 4, 3, 4
 CALL_SECONDS = 3.0

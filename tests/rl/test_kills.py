@@ -17,7 +17,7 @@ from training.tiny.start import save_start
 
 from micro_runs import write_micro_bundles
 
-pytestmark = [pytest.mark.train, pytest.mark.volume]
+pytestmark = [pytest.mark.train, pytest.mark.volume, pytest.mark.timeout(900)]
 
 STEPS, KILLS = 14, 5
 SEED = 17
@@ -79,7 +79,11 @@ def start(place: Path, out: str) -> "subprocess.Popen[bytes]":
 
 
 def finish(place: Path, out: str) -> None:
-    code = start(place, out).wait()
+    process = start(place, out)
+    try:
+        code = process.wait()
+    finally:
+        process.kill()
     assert code == 0, (place / f"{out}.log").read_text()[-4000:]
 
 
@@ -92,13 +96,16 @@ def kill_at(place: Path, step: int, delay: float) -> None:
     """Let the run go on, and kill it so long after it has told of a step."""
     process = start(place, "broken")
     metrics = place / "broken" / "metrics.jsonl"
-    while process.poll() is None and last_step(metrics) < step:
-        time.sleep(0.005)
-    until = time.monotonic() + delay
-    while time.monotonic() < until and last_step(metrics) < STEPS - 2:  # it must not end before
-        time.sleep(0.005)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL, (place / "broken.log").read_text()[-4000:]
+    try:
+        while process.poll() is None and last_step(metrics) < step:
+            time.sleep(0.005)
+        until = time.monotonic() + delay
+        while time.monotonic() < until and last_step(metrics) < STEPS - 2:  # it must not end before
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        code = process.wait()
+    assert code == -signal.SIGKILL, (place / "broken.log").read_text()[-4000:]
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
