@@ -4,15 +4,17 @@
 
 Plays rollouts as training does: groups of eight are opened and closed by ``run_rollouts``, and an agent that
 needs no model calls one tool, turn after turn. Processor time is that of this process and of the gateway's
-process, from the moment when all episodes are open to that when the last call is answered; it includes
-JSON, checks, the conversation, judging and the record. It is held against the processor time of the bare
-server's process alone, called by the load generator over as many connections with the same tool.
+process, from the moment when each episode has made one call, for which its session is opened, to that when
+the last call is answered; it includes JSON, checks, the conversation, judging and the record. It is held
+against the processor time of the bare server's process alone, called by the load generator over as many
+connections with the same tool.
 
 ``echo`` is a gateway whose server answers in its process; ``environment`` is ``astra-mcp serve`` with an
-environment, whose sandbox stands aside as a figure of its own. Opening and closing are counted apart, per
-episode, and held against one initialize, its notification and one tools/list of the bare server. All of it
-takes turns, there and back; a ratio compares cells of one round, and a figure is the median of the rounds
-with the least and the most. Exits with 1 where a call costs more than the bare server's.
+environment, whose sandbox stands aside as a figure of its own, while its channel is the gateway's. Opening
+with the first call, and closing, are counted apart, per episode, and held against one initialize, its
+notification and one tools/list of the bare server. All of it takes turns, there and back; a ratio compares
+cells of one round, and a figure is the median of the rounds with the least and the most. Exits with 1 where
+a call costs more than the bare server's.
 """
 
 import argparse
@@ -165,7 +167,11 @@ class Rollouts:
         opening, calling, closing = phases.spent
         return Played(
             call={name: s * 1e3 / (episodes * calls) for name, s in calling.items()},
-            episode={name: (s + closing[name]) * 1e3 / episodes for name, s in opening.items()},
+            # A sandbox that ended takes its account with it.
+            episode={
+                name: (opening[name] + closing[name]) * 1e3 / episodes
+                for name in ("client", "gateway")
+            },
         )
 
 
