@@ -17,7 +17,7 @@ from training.tiny.start import save_start
 
 from micro_runs import write_micro_bundles
 
-pytestmark = [pytest.mark.train, pytest.mark.volume, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.train, pytest.mark.volume, pytest.mark.timeout(1500)]
 
 STEPS, KILLS = 14, 5
 SEED = 17

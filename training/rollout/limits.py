@@ -92,7 +92,7 @@ class Allowance:
         finally:
             self._scope.deadline = self.deadline
 
-    def bounding(self) -> AbstractContextManager[object]:
+    def bounding(self) -> AbstractContextManager[object, bool | None]:
         """End a block of the unhurried when time is over; free where time is not bounded."""
         if self.deadline == math.inf:
             return _FREE

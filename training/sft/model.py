@@ -178,11 +178,10 @@ def restore_optimizer(
     model: Model, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]
 ) -> None:
     """Put back what :func:`optimizer_state` gave."""
-    kinds = [{name: type(value) for name, value in g.items()} for g in optimizer.param_groups]
     set_optimizer_state_dict(model, optimizer, dict(state), options=_WHOLE)
-    for group, kind in zip(optimizer.param_groups, kinds, strict=True):
-        # PyTorch makes a list of the tuple of betas, and the next checkpoint would be another file.
-        group.update({n: tuple(group[n]) for n in group if kind.get(n) is tuple})
+    for group in optimizer.param_groups:
+        # PyTorch makes a list of the tuple, and the next checkpoint would be another file.
+        group["betas"] = tuple(group["betas"])
 
 
 def side_files(model: Model, source: str) -> Mapping[str, bytes]:
