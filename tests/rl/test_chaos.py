@@ -30,7 +30,7 @@ from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.rl.native.update import Update
 from training.rollout.plan import Rollout
-from training.sft.training import Ending
+from training.sft.training import Ending, Outcome
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
 
@@ -233,15 +233,19 @@ async def test_a_run_outlives_kills_of_its_gateway_and_servers_that_do_not_answe
                 Question(source=SourceEnvironment(kind="environment", name=NAME), version=None)
             ],
         )
+        outcomes: list[Outcome] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(harbour.be_killed)
-            done = await train(
-                settings_of(start, tmp_path / "run"),
-                playground,
-                versions={},
-                hear=lambda _: None,
+            outcomes.append(
+                await train(
+                    settings_of(start, tmp_path / "run"),
+                    playground,
+                    versions={},
+                    hear=lambda _: None,
+                )
             )
         records = harbour.records()
+    [done] = outcomes
     assert (done.ending, done.step, harbour.kills) == (Ending.DONE, STEPS, 2)
     _check_failures(heard, tmp_path / "run")
     _check_effects(heard, harbour.executed(), records)

@@ -6,7 +6,7 @@ is answered, if only by the word that time is over.
 
 import math
 from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -49,7 +49,7 @@ class PlayLimits:
 
 
 NO_LIMITS = PlayLimits()
-_FREE: AbstractContextManager[None] = nullcontext()
+_FREE: AbstractContextManager[object, bool] = suppress()  # noqa: B022 - it ends nothing
 
 
 class Allowance:
@@ -92,7 +92,7 @@ class Allowance:
         finally:
             self._scope.deadline = self.deadline
 
-    def bounding(self) -> AbstractContextManager[object, bool | None]:
+    def bounding(self) -> AbstractContextManager[object, bool]:
         """End a block of the unhurried when time is over; free where time is not bounded."""
         if self.deadline == math.inf:
             return _FREE
