@@ -37,13 +37,13 @@ def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) 
     Raises:
         ConfigError: Something cannot be used; names it.
     """
-    model = find_model(settings.model)
     if settings.log.wandb_project and find_spec("wandb") is None:
         raise ConfigError("log.wandb_project needs Weights & Biases: install astra-mcp[wandb]")
     if settings.user.model is None and "user_turns" in settings.limits.model_fields_set:
         raise ConfigError(
             "limits.user_turns goes with user.model: else the prompt is all that is said"
         )
+    model = find_model(settings.model)
     outcome, shown = run_async(_run, settings, model, versions, as_json)
     print_outcome(outcome, shown, as_json=as_json)
     if outcome.ending is Ending.STOPPED:
