@@ -1,4 +1,4 @@
-"""Rewards teach: ten steps of GRPO from a start that is often wrong, beside the same with permuted rewards."""
+"""Rewards teach: ten steps of GRPO from a start that is often wrong, beside the same with permuted ones."""
 
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
