@@ -51,4 +51,4 @@ async def main(model: str, out: str, steps: int = 10) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:3])
+    anyio.run(main, sys.argv[1], sys.argv[2])

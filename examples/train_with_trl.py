@@ -6,6 +6,9 @@ ASTRA_MCP_ENVIRONMENTS='["micro"]' python examples/train_with_trl.py MODEL OUT m
 Needs `pip install trl`. MODEL earns something already, as the one of `astra-mcp train demo` does.
 """
 
+# pyright: reportMissingTypeStubs=false, reportPrivateImportUsage=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 import sys
 from pathlib import Path
 
@@ -26,9 +29,8 @@ def main(model: str, out: str, folder: str, steps: int = 10) -> GRPOTrainer:
     names = sorted(place.name for place in Path(folder).iterdir())
     sources = {name: SourceEnvironment(kind="environment", name=name) for name in names}
     tokenizer = AutoTokenizer.from_pretrained(model)
-    tokenizer.response_template = (
-        qwen3_template  # how the tiny model writes calls; TRL knows others
-    )
+    # How the tiny model writes calls; TRL knows the templates of others.
+    tokenizer.response_template = qwen3_template
     config = GRPOConfig(
         output_dir=out,
         max_steps=steps,
@@ -58,6 +60,6 @@ def main(model: str, out: str, folder: str, steps: int = 10) -> GRPOTrainer:
 
 
 if __name__ == "__main__":
-    for line in main(*sys.argv[1:4]).state.log_history:
+    for line in main(sys.argv[1], sys.argv[2], sys.argv[3]).state.log_history:
         if "reward" in line:
             print(f"step {line['step']}: reward {line['reward']:.3f}")

@@ -22,7 +22,11 @@ DRAWN = """[...document.querySelectorAll("[data-plot] canvas")].map((canvas) => 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """The page of a run of SFT, one of GRPO, and one whose name would be markup."""
-    lengths = {"sft": (90, {"loss": 2.0, "learning_rate": 0.1}), "grpo": (7, {}), "<b>": (3, {})}
+    lengths: dict[str, tuple[int, dict[str, float]]] = {
+        "sft": (90, {"loss": 2.0, "learning_rate": 0.1}),
+        "grpo": (7, {}),
+        "<b>": (3, {}),
+    }
     for name, (steps, of_sft) in lengths.items():
         (tmp_path / name).mkdir()
         run = RunFolder(tmp_path / name)

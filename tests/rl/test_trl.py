@@ -7,13 +7,13 @@ from typing import Any
 
 import anyio.to_thread
 import pytest
-from transformers.utils.chat_template_utils import get_json_schema
+from transformers.utils import chat_template_utils
 
 from astra_mcp.errors import ConfigError
 from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.types import JsonObject, ToolSpec
 from gateway.api.wire import SourceEnvironment, SourceServers
-from training.rl.trl import TrlEnvironments, open_trl_environments, tool_method
+from training.rl.trl import TrlEnvironments, TrlEpisode, open_trl_environments, tool_method
 
 from small_gateway import NAME, SmallGateway, open_small_gateway
 
@@ -25,7 +25,9 @@ SOURCE = SourceEnvironment(kind="environment", name=NAME)
 def read_by_trl(tool: ToolSpec) -> JsonObject:
     """What TRL shows of a tool: it asks Transformers for the schema of a bound method."""
     kind = type("Kind", (), {tool.name: tool_method("src", tool)})
-    return get_json_schema(getattr(kind(), tool.name))["function"]
+    schema_of: Any = chat_template_utils.get_json_schema  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    shown = schema_of(getattr(kind(), tool.name))
+    return shown["function"]
 
 
 def argument(schema: JsonObject, **root: Any) -> JsonObject:
@@ -65,7 +67,7 @@ def test_types_enums_and_unions_are_kept(schema: JsonObject, shown: JsonObject) 
 def test_what_an_annotation_cannot_say_stands_behind_the_description() -> None:
     found = argument({"type": "string", "format": "date", "description": "When."})
     assert found["description"] == 'When. JSON Schema: {"type": "string", "format": "date"}'
-    nested = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+    nested: JsonObject = {"type": "array", "items": {"type": "integer", "minimum": 1}}
     assert '"minimum": 1' in str(argument(nested)["description"])
 
 
@@ -146,7 +148,8 @@ async def test_an_episode_is_played_and_earns_what_the_gateway_says(harbour: Sma
         ]
         prompt: Any = environments.rows[0]["prompt"]
         assert prompt == [{"role": "user", "content": "How heavy is the ship?"}]
-        good, idle, drowned = (environments.environment_factory["ships"]() for _ in range(3))
+        made: list[TrlEpisode] = [environments.environment_factory["ships"]() for _ in range(3)]
+        good, idle, drowned = made
         for episode in (good, idle, drowned):
             episode.reset(seed=3, prompt=prompt)
         assert asyncio.run(vars(type(good))["look"](good)) == "a ship of 300 tons"

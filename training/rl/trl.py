@@ -172,9 +172,9 @@ class TrlEpisode:
 class TrlEnvironments:
     """What ``GRPOTrainer`` is given; made by :func:`open_trl_environments`."""
 
-    environment_factory: Mapping[str, Callable[[], TrlEpisode]]
-    """Its argument of this name: a ``dict``."""
-    rows: Sequence[JsonObject]
+    environment_factory: dict[str, Callable[[], Any]]
+    """Its argument of this name."""
+    rows: list[JsonObject]
     """Of its data set: ``prompt``, ``environment`` and ``seed``, which all episodes of a group share."""
 
     @staticmethod
