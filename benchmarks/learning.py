@@ -74,8 +74,6 @@ _GREEDY, _SAMPLED = (0.45, 0.60), 0.32
 """Within the window of starts (greedy .40 to .65, T = 1 at most .35), with room for other environments."""
 _SAMPLES = 4
 """Episodes of each held-out environment at T = 1."""
-_ORACLE_STEPS = 350
-
 
 _WAYS = {
     "plain": Way("whole", is_corrupted=False),
@@ -109,11 +107,14 @@ async def _start(school: School, way: Way, seed: int) -> tuple[Path, dict[str, f
         runs = [place / f"{way.name}-{teacher}" for teacher in teachers]
         first, *then = (
             functools.partial(imitate, lessons, seed=seed, judge=judge, account=account)
-            for lessons in (_by_oracle(files[0]), *map(_by_erring, files[1:]))
+            for lessons in (
+                _by_oracle(files[0], school.asked.oracle_steps),
+                *map(_by_erring, files[1:]),
+            )
         )
         curve = await first(start, runs[0])
         for stage in then:
-            curve = await stage(_weights(runs[0], _ORACLE_STEPS), runs[-1])
+            curve = await stage(_weights(runs[0], school.asked.oracle_steps), runs[-1])
         best = min(curve, key=_distance)
         weights = _weights(runs[-1], best["step"])
         found = {"weights": str(weights), "choosing": best, "processor": account.stages()}
@@ -122,8 +123,8 @@ async def _start(school: School, way: Way, seed: int) -> tuple[Path, dict[str, f
     return Path(found["weights"]), found["processor"]
 
 
-def _by_oracle(file: Path) -> Lessons:
-    return Lessons(file=file, steps=_ORACLE_STEPS, every=25, learning_rate=6e-3)
+def _by_oracle(file: Path, steps: int) -> Lessons:
+    return Lessons(file=file, steps=steps, every=25, learning_rate=6e-3)
 
 
 def _by_erring(file: Path) -> Lessons:
@@ -175,7 +176,7 @@ async def _imitation(
     """Imitate the oracle from the same start, for as many processor seconds as GRPO took."""
     rewarded = await _play_arm(school, "grpo", seed)
     spent = rewarded["processor"]
-    steps = round(spent["grpo"] / spent["whole-oracle"] * _ORACLE_STEPS / 10) * 10
+    steps = round(spent["grpo"] / spent["whole-oracle"] * school.asked.oracle_steps / 10) * 10
     file = await lessons_of(school, _USUAL, "oracle")
     lessons = Lessons(file=file, steps=steps, every=max(steps // 5, 1), learning_rate=1e-3)
     out = school.asked.folder / f"seed-{seed}" / "imitation"
@@ -253,6 +254,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0, help="decides the environments, too")
     parser.add_argument("--arms", default="grpo,permuted", help=f"of {', '.join(ARMS)}")
+    parser.add_argument("--oracle-steps", type=int, default=350, help="of imitating the oracle")
     parser.add_argument("--steps", type=int, default=60, help="of GRPO")
     parser.add_argument("--groups", type=int, default=8)
     parser.add_argument("--group-size", type=int, default=8)

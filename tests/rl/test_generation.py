@@ -101,6 +101,7 @@ def stage(gateway: GatewayClient) -> Stage:
     return Stage(gateway, MIXED)
 
 
+@pytest.mark.claim("P100")
 async def test_a_group_has_one_mode_of_distractors_by_its_number_and_figures_tell_it(
     stage: Stage,
 ) -> None:

@@ -26,3 +26,10 @@ def test_a_batch_is_one_mini_batch_of_groups_that_wait_as_long_as_they_have_to()
     assert USUAL.training.mini_batches == 1
     assert USUAL.filling.max_age is None
     assert "schedule" not in type(USUAL.training).model_fields  # the rate is the one that is named
+
+
+@pytest.mark.claim("P99")
+def test_episodes_are_bounded_in_tokens_and_in_the_turns_of_both() -> None:
+    limits = USUAL.limits
+    assert (limits.prompt_tokens, limits.response_tokens) == (25_600, 49_152)
+    assert (limits.turns, limits.user_turns) == (32, 32)
