@@ -22,7 +22,8 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def note(demo: Demo, arguments: tuple[str, ...], shown: str | None = None) -> None:
         found.append(shown or " ".join(arguments))
         if arguments[0] == "synth":
-            (demo.folder / arguments[-1] / f"micro-of-{arguments[-1]}").mkdir(parents=True)
+            place = demo.folder / arguments[-1] / f"micro-of-{arguments[-1]}"
+            place.mkdir(parents=True, exist_ok=True)
 
     monkeypatch.setattr("astra_mcp.cli.train.demo._run", note)
     return found
@@ -44,6 +45,18 @@ def test_it_gives_the_commands_and_writes_the_settings_of_both_runs(
     assert grpo.data[0].environments == ("micro-of-worlds",)
     assert grpo.validation.environments == sft.validation.environments == ("micro-of-held_out",)
     assert (grpo.seed, grpo.training.steps) == (3, 5)
+
+
+def test_a_demo_that_was_stopped_goes_on_with_what_the_oracle_played(
+    given: list[str], tmp_path: Path
+) -> None:
+    run_demo(Demo(folder=tmp_path / "demo"))
+    (tmp_path / "demo" / "oracle.jsonl").touch()
+    run_demo(Demo(folder=tmp_path / "demo"))
+    assert [line.endswith("--resume") for line in given if line.startswith("rollout")] == [
+        False,
+        True,
+    ]
 
 
 def test_a_folder_that_holds_something_else_is_refused(given: list[str], tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ again there. What a command left whole is not made again.
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,7 +90,7 @@ class Demo:
     """Environments to learn from."""
     held_out: int = 24
     """Environments to be judged by; their worlds and questions are others."""
-    sft_steps: int = 200
+    sft_steps: int = 250
     """GRPO begins after three fifths of them, where much is left to learn."""
     steps: int = 30
     """Of GRPO."""
@@ -105,9 +107,11 @@ def run_demo(demo: Demo) -> None:
     # Another seed gives other worlds; those of neighbouring demos are none of them.
     _run(demo, _synth("held_out", demo.held_out, demo.seed + 2**32))
     names = {place: _names(demo, place) for place in _FOLDERS}
-    playing = ("rollout", *names["worlds"], "--agent", "oracle", "--questions", "all")
-    shown = "rollout $(ls worlds) --agent oracle --questions all --out oracle.jsonl"
-    _run(demo, (*playing, "--out", "oracle.jsonl"), shown)
+    playing = ["--agent", "oracle", "--questions", "all", "--out", "oracle.jsonl"]
+    if (demo.folder / "oracle.jsonl").exists():
+        playing.append("--resume")
+    shown = " ".join(("rollout", "$(ls worlds)", *playing))
+    _run(demo, ("rollout", *names["worlds"], *playing), shown)
     for name, text in _configs(demo, names).items():
         _write(demo.folder / name, text)
     _run(demo, ("train", "sft", "--config", "sft.toml"))
@@ -174,7 +178,10 @@ def _run(demo: Demo, arguments: Sequence[str], shown: str | None = None) -> None
     # What the environment says is stronger than astra.toml.
     own = {"HOME": "home", "ENVIRONMENTS": json_text(_FOLDERS)}
     told = {**os.environ, **{f"ASTRA_MCP_{name}": value for name, value in own.items()}}
-    with subprocess.Popen(command, cwd=demo.folder, env=told) as process:  # noqa: S603 - this program
+    with (
+        _ending_on_request(),
+        subprocess.Popen(command, cwd=demo.folder, env=told) as process,  # noqa: S603 - this program
+    ):
         try:
             code = process.wait()
         except KeyboardInterrupt:
@@ -185,3 +192,17 @@ def _run(demo: Demo, arguments: Sequence[str], shown: str | None = None) -> None
         say.print("stopped: the same command goes on")
     if code != ExitCode.DONE:
         raise typer.Exit(code if code > 0 else ExitCode.FAILED)
+
+
+@contextmanager
+def _ending_on_request() -> Generator[None]:
+    """Take the end that somebody asks for as an exception, so that no command stays behind."""
+
+    def end(number: int, _frame: object) -> None:
+        raise typer.Exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
