@@ -1,7 +1,7 @@
 """What a policy is about to write right behind the start of a call, by its probabilities.
 
-A policy on its way to a collapse ends its turn there, or begins the call again. Source: the study of collapses
-of tool-use RL, figures 6 and 7.
+A policy on its way to a collapse ends its turn there, or begins the call again. Source: the study of
+collapses of tool-use RL, figures 6 and 7.
 """
 
 from collections.abc import Sequence

@@ -43,7 +43,9 @@ def _structure(turn: AssistantMessage, classifier: Classifier, *, is_cut: bool) 
     reasons = tuple(reason for reason in Reason if found.get(reason))
     if not turn.tool_calls and not classifier.without_tags(words).strip():
         what = Reason.ONLY_TAGS if strays else Reason.EMPTY
-        return Structure(State.COLLAPSED, (what, *((Reason.NO_END,) if is_cut else ())), 0, controls)
+        return Structure(
+            State.COLLAPSED, (what, *((Reason.NO_END,) if is_cut else ())), 0, controls
+        )
     if reasons:
         return Structure(State.POLLUTED, reasons, num_calls, controls)
     return Structure(State.TOOL_CALL if num_calls else State.RESPONSE, (), num_calls, controls)

@@ -12,8 +12,8 @@ from enum import StrEnum
 
 from astra_mcp.strict_json import parse_strict, parse_strict_prefix
 from training.render import (
-    ControlTags,
     Controls,
+    ControlTags,
     Dialect,
     Renderer,
     Sign,

@@ -38,7 +38,7 @@ class ParsedTurn:
 
 @dataclass(frozen=True, slots=True)
 class ControlTags:
-    """What models of a dialect never say as words: where a call begins and ends, a turn, and what is shown."""
+    """What models of a dialect never say as words: the tags of calls, of turns, and of what is shown."""
 
     opening: str = ""
     """Before a call; empty where nothing has to stand there."""
