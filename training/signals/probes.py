@@ -4,12 +4,11 @@ A policy on its way to a collapse ends its turn there, or begins the call again.
 collapses of tool-use RL, figures 6 and 7.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from training.render import Dialect, ParsedCall, Renderer, Tokenizer
-from training.rl.core.playing import PolicyTrajectory
 
 __all__ = ["END_AFTER_START", "MOST_CONTEXTS", "CallProbe"]
 
@@ -43,10 +42,10 @@ class CallProbe:
         suffix = (*tokenizer.encode(renderer.sampling_only), *ids[:start])
         return cls(suffix, tuple(asked))
 
-    def contexts(self, played: Sequence[PolicyTrajectory]) -> list[tuple[int, ...]]:
-        """Give the prompts of episodes with the start of a call behind them, each once and not too many."""
-        prompts = dict.fromkeys(one.ids[: one.num_prompt] for one in played if one.turns)
-        return [(*prompt, *self.suffix) for prompt in [*prompts][:MOST_CONTEXTS]]
+    def contexts(self, prompts: Iterable[Sequence[int]]) -> list[tuple[int, ...]]:
+        """Give prompts with the start of a call behind them: each once, and the first few."""
+        different = dict.fromkeys(map(tuple, prompts))
+        return [(*prompt, *self.suffix) for prompt in [*different][:MOST_CONTEXTS]]
 
     def figures(self, probabilities: Sequence[Sequence[float]]) -> dict[str, float]:
         """Give the mean probability of each token behind ``probe/``: ``json``, ``end`` and ``start``.

@@ -51,10 +51,10 @@ class Watch:
         turns = [structures_of(one, self._classifier, self._tokenizer) for one in played]
         figures = structure_figures(turns, self._classifier)
         if self._probe is not None:
+            prompts = (one.ids[: one.num_prompt] for one in played if one.turns)
+            contexts = self._probe.contexts(prompts)
             asked = [token for _, token in self._probe.tokens]
-            figures |= self._probe.figures(
-                self._sampler.probabilities(self._probe.contexts(played), asked)
-            )
+            figures |= self._probe.figures(self._sampler.probabilities(contexts, asked))
         return {**figures, "cpu_seconds/watching": spent.cpu_seconds}
 
     def heed(self, step: int, values: Mapping[str, float]) -> Heeded:
