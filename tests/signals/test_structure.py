@@ -1,5 +1,6 @@
 """Generations that were labelled by hand, and what holds for all: the classifier reads anything."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -11,7 +12,7 @@ from training.render import DIALECTS, ParsedCall, ParsedTurn, Renderer, Thinking
 from training.signals.structure import Classifier, Reason, State, Stop
 
 from own_templates import SPECIAL_TOKENS, assistant, make_renderer, template_source
-from scripted_policy import END, OTHER_SPELLING, CharacterTokenizer
+from scripted_policy import END, CharacterTokenizer
 
 CALL, WORDS, POLLUTED, COLLAPSED = (
     *(State.TOOL_CALL, State.RESPONSE, State.POLLUTED, State.COLLAPSED),
@@ -47,7 +48,7 @@ HERMES: Sequence[tuple[State, str, str]] = [
     (
         CALL,
         "",
-        '我先查一下潮汐。\n<tool_call>\n{"name": "查询", "arguments": {"港口": "青岛"}}\n</tool_call><|im_end|>',
+        '我先查潮汐。\n<tool_call>\n{"name": "查询", "arguments": {"港口": "青岛"}}\n</tool_call><|im_end|>',
     ),
     (
         CALL,
@@ -222,13 +223,8 @@ def test_where_the_policy_thinks_one_thought_may_stand_first(
 def test_by_ids_a_spelled_tag_is_words_and_a_control_token_is_not() -> None:
     renderer, tokenizer = make_renderer("hermes"), CharacterTokenizer()
     classifier = Classifier.of(renderer)
-    words = [
-        each + OTHER_SPELLING
-        for each in tokenizer.encode(
-            "The end is <|im_end|",
-        )
-    ]
-    whole = [*words[:-9], *(ord(c) + 2 for c in "<|im_end|>"), *tokenizer.encode(f".{END}")]
+    spelled = [id for character in END for id in tokenizer.encode(character)]
+    whole = [*tokenizer.encode("The end is "), *spelled, *tokenizer.encode(f".{END}")]
     assert tokenizer.decode(whole).endswith("<|im_end|>.<|im_end|>")
     assert classifier.of_ids(whole, tokenizer).state is State.RESPONSE
     assert classifier.of_text(tokenizer.decode(whole)).reasons == (Reason.STRAY_TAG,)
@@ -284,7 +280,7 @@ TURNS = st.builds(
         st.builds(
             ParsedCall,
             name=st.text(min_size=1, max_size=8),
-            arguments=ARGUMENTS.map(lambda value: __import__("json").dumps(value)),
+            arguments=ARGUMENTS.map(json.dumps),
         ),
         max_size=2,
     ).map(tuple),
@@ -300,10 +296,9 @@ def test_what_the_renderer_writes_is_healthy(dialect: str, turn: ParsedTurn) -> 
     except AstraError:
         return  # the dialect has no form for it
     classifier = Classifier.of(renderer)
-    if any(
-        tag in written.removesuffix(renderer.end)
-        for tag in classifier.controls - {classifier.tags.opening, classifier.tags.closing}
-    ):
+    of_calls = {classifier.tags.opening, classifier.tags.closing}
+    data = written.removesuffix(renderer.end)
+    if any(tag in data for tag in classifier.controls - of_calls):
         return  # spelled in data, which ids alone can tell
     found = classifier.of_text(written)
     if not turn.calls and not turn.content.strip():

@@ -24,6 +24,8 @@ __all__ = ["app"]
 app = typer.Typer(no_args_is_help=True, help="Look into trajectories: the form of their turns.")
 DialectName = StrEnum("DialectName", {name: name for name in DIALECTS})
 
+_HERMES = DialectName("hermes")
+
 
 @app.callback()
 def inspect() -> None:
@@ -37,7 +39,7 @@ def structure(
     dialect: Annotated[
         DialectName,
         typer.Option(help="Whose control tokens are looked for in the words of the agent."),
-    ] = DialectName("hermes"),
+    ] = _HERMES,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Count the turns of stored trajectories by their form: sound, polluted or collapsed, and why.
@@ -73,11 +75,10 @@ class _Counts:
         self.trajectories += 1
         self.polluted += any(turn.state is State.POLLUTED for turn in turns)
         self.collapsed += bool(turns) and all(turn.state is State.COLLAPSED for turn in turns)
-        for number, turn in enumerate(turns):
+        for place, turn in enumerate(turns):
             self.states[turn.state] += 1
             self.reasons.update((turn.state, reason) for reason in turn.reasons)
-            place = self.by_turn.setdefault(min(number, NUM_TURNS), Counter())
-            place[turn.state] += 1
+            self.by_turn.setdefault(min(place, NUM_TURNS), Counter())[turn.state] += 1
 
     def as_json(self) -> JsonObject:
         """Render for ``--json``."""
