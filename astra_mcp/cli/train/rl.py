@@ -50,7 +50,7 @@ def run_rl(
     model = find_model(settings.model)
     if is_preflight:
         settings = settings_of_preflight(settings)
-    watched = Watched()
+    watched = Watched(is_preflight)
     outcome, shown = run_async(_run, settings, model, versions, watched, as_json)
     if is_preflight:
         watched.check_preflight(outcome, settings)
@@ -102,7 +102,7 @@ async def _run(
                 playground,
                 versions=versions,
                 hear=hear,
-                should_stop=stop.is_set,
+                should_stop=lambda: stop.is_set() or watched.is_enough,
                 hear_alarm=watched.hear_alarm,
             )
     return outcome, shown

@@ -38,6 +38,7 @@ def settings_of_preflight(settings: RlSettings) -> RlSettings:
 class Watched:
     """What was seen of a run while it went on."""
 
+    is_preflight: bool = False
     raised: list[Raised] = field(default_factory=list[Raised])
     first: Progress | None = None
     last: Progress | None = None
@@ -68,6 +69,11 @@ class Watched:
             if alarm.level is Level.CRITICAL
             and (alarm.name in raised or values.get(f"alarms/{alarm.name}"))
         ]
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether a pre-flight has seen enough: something was critical already when it began."""
+        return self.is_preflight and bool(self.critical)
 
     def check_preflight(self, outcome: Outcome, settings: RlSettings) -> None:
         """Refuse a pre-flight that had nothing to look at.
