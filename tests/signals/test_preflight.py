@@ -1,4 +1,4 @@
-"""`train rl --preflight`: it stops where it gets critical, says what it saw, and the run goes on behind it."""
+"""`train rl --preflight`: it stops where it gets critical and says what it saw, and the run goes on."""
 
 import json
 from collections.abc import Sequence
