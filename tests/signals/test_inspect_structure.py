@@ -144,7 +144,7 @@ def test_the_dialect_says_which_control_tokens_are_looked_for(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "", "is no file of trajectories: those end in .jsonl, .ndjson, .parquet"),
+        ("a.txt", "", "is no file of trajectories: those end in .jsonl, .ndjson or .parquet"),
         ("a.jsonl", "", "is empty: it holds no trajectory"),
         ("a.jsonl", "[]\n", "row 1 must be one JSON object"),
         ("a.jsonl", '{"a": 1}\n', "row 1 is no chat: it needs a column 'messages', and has 'a'"),
@@ -152,7 +152,7 @@ def test_the_dialect_says_which_control_tokens_are_looked_for(tmp_path: Path) ->
         ("a.jsonl", '{"schema_version": 4}\n', "row 1: "),
         ("a.jsonl", '{"messages": [{"role": "robot"}]}\n', "row 1: messages.0"),
         ("a.parquet", "no table", "is no Parquet"),
-        ("a.eval", "no archive", "is no log of Inspect"),
+        ("a.eval", "", "is no file of trajectories"),
         (None, None, "cannot be read: No such file"),
     ],
 )
