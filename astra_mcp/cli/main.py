@@ -77,6 +77,9 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.datasets.commands:app",
         "Write environments and trajectories as files for others.",
     ),
+    "inspect": Listed(
+        "astra_mcp.cli.inspect.command:app", "Look into trajectories: the form of their turns."
+    ),
     "episodes": Listed("astra_mcp.cli.episodes:app", "List, show and replay recorded episodes."),
     "registry": Listed(
         "astra_mcp.cli.registry.commands:app",

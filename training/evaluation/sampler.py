@@ -102,6 +102,35 @@ class ModelSampler:
         rows = zip(_rows(ids), _rows(logprobs), strict=True)
         return [self._cut([int(t) for t in row], scores) for row, scores in rows]
 
+    @torch.no_grad()
+    def probabilities(
+        self, contexts: Sequence[Sequence[int]], tokens: Sequence[int]
+    ) -> list[list[float]]:
+        """Give, for each context, how probable each of the tokens is as the next one at T = 1.
+
+        Args:
+            contexts: Token ids, none empty.
+            tokens: Ids that are asked for.
+        """
+        if not contexts:
+            return []
+        was_training = self._model.training
+        self._model.eval()
+        try:
+            device = next(self._model.parameters()).device
+            ids, attended = (part.to(device) for part in _padded(contexts))
+            output: Any = self._model(
+                input_ids=ids,
+                attention_mask=attended,
+                position_ids=(attended.cumsum(1) - 1).clamp(min=0),
+                use_cache=False,
+                logits_to_keep=1,
+            )
+        finally:
+            self._model.train(was_training)
+        found = torch.softmax(output.logits[:, -1].float(), -1)
+        return _rows(found[:, list(tokens)])
+
     def _write(
         self,
         contexts: Sequence[Sequence[int]],

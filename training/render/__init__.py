@@ -7,13 +7,18 @@ asked to. Whatever trains or evaluates imports it, and the command line. To read
 ``tokens``.
 """
 
-from training.render.dialects.turns import Dialect, ParsedCall, ParsedTurn, RenderError
+from training.render.controls import Controls, Sign
+from training.render.dialects.known import DIALECTS
+from training.render.dialects.turns import ControlTags, Dialect, ParsedCall, ParsedTurn, RenderError
 from training.render.differences import Difference, sampling_difference, served_difference
 from training.render.renderer import Rendered, Renderer, Segment
-from training.render.thinking import ThinkingPolicy
+from training.render.thinking import ThinkingPolicy, Thoughts
 from training.render.tokens import Mismatch, Tokenizer, Tokens, compare, encode, load_tokenizer
 
 __all__ = [
+    "DIALECTS",
+    "ControlTags",
+    "Controls",
     "Dialect",
     "Difference",
     "Mismatch",
@@ -23,7 +28,9 @@ __all__ = [
     "Rendered",
     "Renderer",
     "Segment",
+    "Sign",
     "ThinkingPolicy",
+    "Thoughts",
     "Tokenizer",
     "Tokens",
     "compare",

@@ -22,7 +22,7 @@ from training.render.dialects.known import find_dialect
 from training.render.dialects.turns import Dialect, ParsedCall, ParsedTurn, RenderError
 from training.render.rows import RowForm, called_names
 from training.render.template import DATE, ChatTemplate
-from training.render.thinking import Thinking, ThinkingPolicy
+from training.render.thinking import Thinking, ThinkingPolicy, Thoughts
 
 __all__ = ["Rendered", "Renderer", "Segment", "ThinkingPolicy"]
 
@@ -135,6 +135,16 @@ class Renderer:
     def end(self) -> str:
         """What the model ends a turn with."""
         return self._ends[0]
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Whatever ends a turn, that with which the model ends it first."""
+        return self._ends
+
+    @property
+    def thoughts(self) -> Thoughts | None:
+        """How the template spells thoughts, whatever the policy is; None where it shows none."""
+        return self._thinking.thoughts
 
     @property
     def sampling_only(self) -> str:

@@ -25,7 +25,7 @@ from training.export.selection import Selection
 from training.rollout.agent import UNREADABLE
 from training.sft.settings import DataSet
 
-__all__ = ["Conversation", "SetReader"]
+__all__ = ["Conversation", "SetReader", "read_row"]
 
 _MESSAGES = TypeAdapter(tuple[Message, ...])
 _TOOLS = TypeAdapter(tuple[JsonObject, ...])
@@ -80,7 +80,7 @@ class SetReader:
             if isinstance(row, str):
                 raise ConfigError(f"{place} {row}")
             self.num_read += 1
-            conversation, trajectory = _read_row(row, place)
+            conversation, trajectory = read_row(row, place)
             refusing = _refusing(selection, trajectory, place) or _lack(conversation, trajectory)
             if refusing is not None:
                 self.left_out[refusing] = self.left_out.get(refusing, 0) + 1
@@ -98,7 +98,16 @@ class SetReader:
         )
 
 
-def _read_row(row: Mapping[str, object], place: str) -> tuple[Conversation, Trajectory | None]:
+def read_row(row: Mapping[str, object], place: str) -> tuple[Conversation, Trajectory | None]:
+    """Read a row of a trajectory file or of an export, with the trajectory where it tells all of it.
+
+    Args:
+        row: As it stands there.
+        place: Where that is, for messages to people.
+
+    Raises:
+        ConfigError: It is no chat; names the field.
+    """
     if _VERSION in row:
         trajectory = _trajectory_of(row, place)
         return Conversation(trajectory.messages, trajectory.tools, place), trajectory

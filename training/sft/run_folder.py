@@ -27,7 +27,7 @@ _BEGUN = "run.json"
 _LEFTOVER = re.compile(r"\.[0-9a-f]{16}\.draft")
 """What a killed process leaves of a file that it wrote."""
 _STEP = "step"
-_FREE = ("out", "checkpoints", "log", "url", "training.steps", "file")
+_FREE = ("out", "checkpoints", "log", "alarms", "url", "training.steps", "file")
 """Settings, sections and keys that change no weight, or whose rows are compared in their place."""
 
 

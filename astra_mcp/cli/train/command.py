@@ -91,6 +91,13 @@ def rl(
     model: _Model = None,
     folder: _RunFolder = None,
     assignments: _Assignments = None,
+    preflight: Annotated[
+        bool,
+        typer.Option(
+            "--preflight",
+            help="Make the first 50 steps at most, and stop at the first critical alarm.",
+        ),
+    ] = False,
     as_json: _AsJson = False,
 ) -> None:
     """Train a model by GRPO on what it earns in environments, through the gateway.
@@ -106,7 +113,7 @@ def rl(
         versions = check_versions()
         from astra_mcp.cli.train.rl import run_rl  # noqa: PLC0415 - it loads PyTorch
 
-        run_rl(settings, versions, as_json=as_json)
+        run_rl(settings, versions, is_preflight=preflight, as_json=as_json)
 
 
 @app.command()

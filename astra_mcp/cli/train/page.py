@@ -14,6 +14,7 @@ from astra_mcp.report.html.parts import (
     Series,
 )
 from training.sft.run_folder import METRICS, read_metrics
+from training.signals.structure import State
 
 __all__ = ["report_of"]
 
@@ -31,12 +32,19 @@ _SECTIONS: Mapping[str, Sequence[str]] = {
         *("filling/groups", "filling/degenerate", "filling/refills", "filling/buffered"),
         *("filling/oldest", "filling/expired", "filling/failed"),
     ),
+    "Form of turns": (
+        *(f"structure/{state}" for state in State),
+        *("structure/trajectories/polluted", "structure/trajectories/collapsed"),
+        *("probe/json", "probe/end", "probe/start"),
+    ),
     "Time": ("seconds",),
 }
 """Which figures stand together, first of all. Further ones follow by their first word."""
 _FURTHER: Mapping[str, str] = {
     "cpu_seconds/": "Time",
     "filling/": "Batches",
+    "alarms/": "Alarms",
+    "structure/": "Further figures of the form of turns",
     "rollout/": "Further figures of rollouts",
     "greedy/": "Held-out environments",
     "sampled/": "Held-out environments",
@@ -49,9 +57,14 @@ _WHERE: Mapping[str, str] = {
     "greedy": "held out, greedy",
     "sampled": "held out, T = 1",
     "filling": "of a batch",
+    "structure": "form of turns",
+    "probe": "behind the start of a call",
+    "alarms": "1 while it holds",
     "cpu_seconds": "processor seconds",
 }
 
+_PER_1K = "structure/per_1k/"
+"""Before a control token, which is shown as it is spelled."""
 _Lines = Sequence[Mapping[str, float]]
 
 
@@ -157,6 +170,9 @@ def _plot(key: str, runs: Mapping[str, _Lines]) -> LinePlot:
 
 def _title(key: str) -> str:
     """Name a figure for people: ``greedy/reward`` is the reward of what is held out, greedy."""
+    _, is_tag, tag = key.partition(_PER_1K)
+    if is_tag:
+        return f"{tag} of 1,000 tokens"
     first, _, rest = key.partition("/")
     words = (rest or first).replace("_", " ").replace("/", ": ")
     return f"{words} ({_WHERE.get(first, first.replace('_', ' '))})" if rest else words

@@ -180,8 +180,17 @@ def show_progress(num_steps: int) -> Generator[Callable[[Progress], None]]:
         yield hear
 
 
-def print_outcome(outcome: Outcome, plan: JsonObject, *, as_json: bool) -> None:
-    """Say what became of a run."""
+def print_outcome(
+    outcome: Outcome, plan: JsonObject, further: JsonObject | None = None, *, as_json: bool
+) -> None:
+    """Say what became of a run.
+
+    Args:
+        outcome: Of the run.
+        plan: As it was told before.
+        further: What programs are told beside it.
+        as_json: Print one JSON object.
+    """
     weights = str(outcome.weights) if outcome.weights else None
     if as_json:
         print_json(
@@ -191,6 +200,7 @@ def print_outcome(outcome: Outcome, plan: JsonObject, *, as_json: bool) -> None:
                 "began_at": outcome.began_at,
                 "weights": weights,
                 "plan": plan,
+                **(further or {}),
             }
         )
         return

@@ -9,9 +9,10 @@ import typer
 from astra_mcp.cli.rollout.bounds import open_users
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
+from astra_mcp.cli.train.watched import Watched, settings_of_preflight
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
-from astra_mcp.report.console import ExitCode, out, run_async, say
+from astra_mcp.report.console import ExitCode, fail, out, run_async, say
 from astra_mcp.report.shown import Table, whole
 from astra_mcp.serving.process.gateway_access import open_gateway_access
 from astra_mcp.types import JsonObject
@@ -21,17 +22,20 @@ from training.rl.native.questions import find_held_out, find_questions
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.sft.model import find_model
-from training.sft.training import Ending, Outcome
+from training.sft.training import Ending, Outcome, Progress
 
 __all__ = ["run_rl"]
 
 
-def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) -> None:
+def run_rl(
+    settings: RlSettings, versions: Mapping[str, str], *, is_preflight: bool, as_json: bool
+) -> None:
     """Find what is played, say what will be used, and train.
 
     Args:
         settings: Of the run.
         versions: Of the libraries.
+        is_preflight: Make the first steps alone, and end where it gets critical.
         as_json: Print one JSON object in the place of tables.
 
     Raises:
@@ -44,15 +48,31 @@ def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) 
             "limits.user_turns goes with user.model: else the prompt is all that is said"
         )
     model = find_model(settings.model)
-    outcome, shown = run_async(_run, settings, model, versions, as_json)
-    print_outcome(outcome, shown, as_json=as_json)
+    if is_preflight:
+        settings = settings_of_preflight(settings)
+    watched = Watched(is_preflight)
+    outcome, shown = run_async(_run, settings, model, versions, watched, as_json)
+    if is_preflight:
+        watched.check_preflight(outcome, settings)
+        if not as_json:
+            watched.print_preflight()
+    print_outcome(outcome, shown, watched.as_json(), as_json=as_json)
+    if is_preflight and watched.critical:
+        fail(f"the pre-flight ended at step {outcome.step}: {', '.join(watched.critical)}")
+    if watched.stopping:
+        names = ", ".join(each.alarm.name for each in watched.stopping)
+        fail(f"stopped at step {outcome.step}, which is saved, by the alarm {names}")
     if outcome.ending is Ending.STOPPED:
         say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
         raise typer.Exit(ExitCode.STOPPED)
 
 
 async def _run(
-    settings: RlSettings, model: str, versions: Mapping[str, str], as_json: bool
+    settings: RlSettings,
+    model: str,
+    versions: Mapping[str, str],
+    watched: Watched,
+    as_json: bool,
 ) -> tuple[Outcome, JsonObject]:
     tokenizer, renderer = load_tokenizer(model)
     stop, told = Event(), load_settings()
@@ -71,9 +91,19 @@ async def _run(
             users=users,
         )
         shown = _print_plan(settings, playground, versions, as_json=as_json)
-        with show_progress(settings.training.steps) as hear:
+        with show_progress(settings.training.steps) as show:
+
+            def hear(progress: Progress) -> None:
+                show(progress)
+                watched.hear(progress)
+
             outcome = await train(
-                settings, playground, versions=versions, hear=hear, should_stop=stop.is_set
+                settings,
+                playground,
+                versions=versions,
+                hear=hear,
+                should_stop=lambda: stop.is_set() or watched.is_enough,
+                hear_alarm=watched.hear_alarm,
             )
     return outcome, shown
 

@@ -13,7 +13,7 @@ from training.render.dialects.calls import (
     end_of_space,
     written_call,
 )
-from training.render.dialects.turns import ParsedCall, ParsedTurn
+from training.render.dialects.turns import ControlTags, ParsedCall, ParsedTurn
 
 __all__ = ["Hermes"]
 
@@ -26,6 +26,12 @@ class Hermes:
     """Writes and reads the dialect."""
 
     name = "hermes"
+    tags = ControlTags(
+        opening=_OPEN,
+        closing=_CLOSE,
+        ends=("<|im_end|>", "<|endoftext|>"),
+        others=("<|im_start|>", "<tool_response>", "</tool_response>", "<think>", "</think>"),
+    )
 
     def write(self, content: str, calls: Sequence[ParsedCall]) -> str:
         """Put the words first, then each call in lines of its own."""

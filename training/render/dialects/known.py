@@ -6,7 +6,7 @@ from astra_mcp.errors import ConfigError
 from training.render.dialects.hermes import Hermes
 from training.render.dialects.llama import Llama
 from training.render.dialects.mistral import Mistral
-from training.render.dialects.turns import Dialect, ParsedCall, ParsedTurn, RenderError
+from training.render.dialects.turns import ControlTags, Dialect, ParsedCall, ParsedTurn, RenderError
 
 __all__ = ["DIALECTS", "Plain", "find_dialect"]
 
@@ -15,6 +15,7 @@ class Plain:
     """No calls at all, for templates that show none."""
 
     name = "plain"
+    tags = ControlTags()
 
     def write(self, content: str, calls: Sequence[ParsedCall]) -> str:
         """Give the words.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from training.render.dialects.calls import call_fault, decode_call, decode_value, written_call
-from training.render.dialects.turns import ParsedCall, ParsedTurn, RenderError
+from training.render.dialects.turns import ControlTags, ParsedCall, ParsedTurn, RenderError
 
 __all__ = ["Llama"]
 
@@ -25,6 +25,12 @@ class Llama:
     """Writes and reads the dialect."""
 
     name = "llama"
+    tags = ControlTags(
+        opening=_MARK,
+        is_optional=True,
+        ends=("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"),
+        others=("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
+    )
 
     def write(self, content: str, calls: Sequence[ParsedCall]) -> str:
         """Give the words, or the call.

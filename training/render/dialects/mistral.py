@@ -18,7 +18,7 @@ from training.render.dialects.calls import (
     end_of_space,
     written_call,
 )
-from training.render.dialects.turns import ParsedCall, ParsedTurn
+from training.render.dialects.turns import ControlTags, ParsedCall, ParsedTurn
 
 __all__ = ["Mistral"]
 
@@ -31,6 +31,15 @@ _WITH_ID = frozenset({"id"})
 
 class Mistral:
     """Writes and reads the dialect."""
+
+    tags = ControlTags(
+        opening=_MARK,
+        ends=("</s>",),
+        others=(
+            *("<s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]"),
+            *("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+        ),
+    )
 
     def __init__(self, name: str, gap: str) -> None:
         """Choose a spelling.

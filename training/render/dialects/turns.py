@@ -6,7 +6,7 @@ from typing import Protocol
 
 from astra_mcp.errors import AstraError
 
-__all__ = ["Dialect", "ParsedCall", "ParsedTurn", "RenderError"]
+__all__ = ["ControlTags", "Dialect", "ParsedCall", "ParsedTurn", "RenderError"]
 
 
 class RenderError(AstraError, ValueError):
@@ -36,12 +36,37 @@ class ParsedTurn:
     """What is wrong, one sentence each, for the model that wrote it."""
 
 
+@dataclass(frozen=True, slots=True)
+class ControlTags:
+    """What models of a dialect never say as words: the tags of calls, of turns, and of what is shown."""
+
+    opening: str = ""
+    """Before a call; empty where nothing has to stand there."""
+    closing: str = ""
+    """Behind a call; empty where the JSON says where it ends."""
+    is_optional: bool = False
+    """A call may stand without its opening, at the beginning of the turn."""
+    ends: tuple[str, ...] = ()
+    """Of a turn, the usual one first."""
+    others: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Each of them."""
+        return frozenset(filter(None, (self.opening, self.closing, *self.ends, *self.others)))
+
+
 class Dialect(Protocol):
     """One way to spell words and calls; thoughts and the end of a turn are the template's."""
 
     @property
     def name(self) -> str:
         """The name for people, such as ``hermes``."""
+        ...
+
+    @property
+    def tags(self) -> ControlTags:
+        """Those of the models that it is known from; a tokenizer may have further ones."""
         ...
 
     def write(self, content: str, calls: Sequence[ParsedCall]) -> str:

@@ -14,6 +14,7 @@ from astra_mcp.types import FrozenModel
 from gateway.api.wire import DistractorRequest, FailureRequest
 from training.rl.core.policy import PROMPT_TOKENS, RESPONSE_TOKENS, TURNS
 from training.sft.settings import CheckpointSettings, LogSettings
+from training.signals.alarms import AlarmSettings
 
 __all__ = [
     "Credit",
@@ -206,6 +207,8 @@ class RlSettings(FrozenModel):
     checkpoints: CheckpointSettings = CheckpointSettings()
     validation: ValidationSettings = ValidationSettings()
     log: LogSettings = LogSettings()
+    alarms: AlarmSettings = AlarmSettings()
+    """What is done where the figures show that something goes wrong; changes no weight."""
 
     @model_validator(mode="after")
     def _seats_a_group(self) -> Self:

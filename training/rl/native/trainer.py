@@ -4,6 +4,7 @@ Batches, seeds and parts follow from the number of a step and of a group. So a r
 checkpoint plays the very episodes, and makes the very weights, of one that never stopped.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,7 @@ from training.rl.native.generation import (
 from training.rl.native.measuring import Meter, figures_of_rollouts, open_trackers
 from training.rl.native.settings import RlSettings
 from training.rl.native.update import Update
+from training.rl.native.watching import Heard, Watch
 from training.rollout.plan import Source
 from training.rollout.users.user import Users
 from training.sft.model import (
@@ -48,8 +50,11 @@ from training.sft.model import (
 from training.sft.run_folder import RunFolder
 from training.sft.settings import TrainingSettings
 from training.sft.training import Ending, Outcome, Progress
+from training.signals.alarms import Raised
 
 __all__ = ["Playground", "train"]
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,10 @@ class Playground:
         return {name: sha256(canonical_json(each)).hexdigest() for name, each in parts.items()}
 
 
+def _log_alarm(raised: Raised) -> None:
+    _logger.warning("%s", raised)
+
+
 async def train(
     settings: RlSettings,
     playground: Playground,
@@ -83,6 +92,7 @@ async def train(
     hear: Callable[[Progress], None],
     should_stop: Callable[[], bool] = lambda: False,
     rewards: Rewards | None = None,
+    hear_alarm: Heard = _log_alarm,
 ) -> Outcome:
     """Train to the last step, or until somebody asks for the end.
 
@@ -94,6 +104,7 @@ async def train(
         should_stop: Asked after each step.
         rewards: What episodes earned, in the place of the gateway's reward. Those of a validation are judged
             by the gateway.
+        hear_alarm: Told of each alarm that is raised; by default it is logged.
 
     Raises:
         ConfigError: The folder holds another run, the model cannot be loaded, or it does not read as much as
@@ -108,7 +119,7 @@ async def train(
     keep = settings.checkpoints
     store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
     with CheckpointWriter(store) as writer:
-        run = _Run(settings, playground, _Files(store, writer, folder), rewards)
+        run = _Run(settings, playground, _Files(store, writer, folder), rewards, hear_alarm)
         folder.log_from(run.began_at or -1)  # what was told before step 1 is made anew, too
         with open_trackers(settings, run.began_at + 1) as tell:
             return await run.play(hear, should_stop, tell)
@@ -132,6 +143,7 @@ class _Run:
         playground: Playground,
         files: _Files,
         rewards: Rewards | None,
+        hear_alarm: Heard,
     ) -> None:
         self._settings = settings
         self._playground = playground
@@ -144,11 +156,14 @@ class _Run:
         self._optimizer = make_optimizer(self._model, _optimisation(settings))
         reference = _load(settings.model) if settings.objective.kl != "none" else None
         self._update = Update(settings, self._model, self._optimizer, reference)
+        sampler = ModelSampler(self._model, playground.tokenizer.end_ids)
+        text = playground.renderer, playground.tokenizer
+        self._watch = Watch(settings.alarms, text, sampler, hear_alarm)
         self._generation = Generation(
             settings,
             playground.gateway,
-            ModelSampler(self._model, playground.tokenizer.end_ids),
-            (playground.renderer, playground.tokenizer),
+            sampler,
+            text,
             playground.questions,
             users=playground.users,
             rewards=rewards,
@@ -161,6 +176,7 @@ class _Run:
             restore_optimizer(self._model, self._optimizer, state["optimizer"])
             self._generation.next_number = state["next_group"]
             self._filling.restore(map(group_of, state["buffer"]))
+            self._watch.restore(state.get("alarms", {}))  # those of older versions have none
 
     async def play(
         self,
@@ -175,12 +191,15 @@ class _Run:
         while step < total and not is_stopped:
             values = await self._step(step)
             step += 1
-            is_stopped = should_stop()
+            heeded = self._watch.heed(step, values)
+            values |= heeded.figures
+            is_stopped = should_stop() or heeded.is_stopped
             is_last = step == total
             if is_last or step % self._settings.validation.every == 0:
                 values |= await self._validation()
             self._tell(step, values, tell)
-            if is_last or is_stopped or step % self._settings.checkpoints.every == 0:
+            is_due = step % self._settings.checkpoints.every == 0
+            if is_last or is_stopped or heeded.is_saved or is_due:
                 await anyio.to_thread.run_sync(self._save, step)
             hear(Progress(step, total, values))
         await anyio.to_thread.run_sync(self._run_files.writer.wait)
@@ -193,15 +212,19 @@ class _Run:
         self._generation.played.clear()
         filled = await self._filling.fill(number, partial(self._generation.play, number))
         playing, playing_cpu = whole.seconds, whole.cpu_seconds
+        watched = await anyio.to_thread.run_sync(self._watch.look, self._generation.played)
+        looking = whole.seconds - playing
         learned = await anyio.to_thread.run_sync(self._update.learn, filled.groups, number)
         return {
             **figures_of_rollouts(self._generation.played, filled),
+            **watched,
             **learned,
             "cpu_seconds/generation": policy.cpu_seconds,
             "cpu_seconds/environment": playing_cpu - policy.cpu_seconds,
             "seconds/generation": policy.seconds,
             "seconds/environment": playing - policy.seconds,
-            "seconds/update": whole.seconds - playing,
+            "seconds/watching": looking,
+            "seconds/update": whole.seconds - playing - looking,
             "seconds": whole.seconds,
         }
 
@@ -242,6 +265,7 @@ class _Run:
             "optimizer": optimizer_state(self._model, self._optimizer),
             "next_group": self._generation.next_number,
             "buffer": [group_state(group) for group in self._filling.buffered],
+            "alarms": self._watch.state(),
         }
         weights = weights_of(self._model, tied_names(self._model))
         self._run_files.writer.save(step, weights, state, self._side_files)
