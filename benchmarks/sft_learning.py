@@ -269,9 +269,9 @@ def main() -> int:
     )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=490)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument(
-        "--every", type=int, default=70, help="steps from one evaluation to the next"
+        "--every", type=int, default=75, help="steps from one evaluation to the next"
     )
     parser.add_argument("--worlds", type=int, default=200, help="of each of the two trained sets")
     parser.add_argument(
