@@ -36,13 +36,13 @@ def test_it_gives_the_commands_and_writes_the_settings_of_both_runs(
 
     folder = tmp_path / "demo"
     run_demo(Demo(folder=folder, seed=3, sft_steps=70, steps=5))
-    assert [line.split()[0] for line in given] == ["synth", "synth", "rollout", "train", "train"]
+    assert [line.split()[0] for line in given] == ["synth"] * 3 + ["rollout", "train", "train"]
     sft = read_settings(folder / "sft.toml", None, {})
     assert (sft.model, sft.out, sft.training.max_steps) == ("tiny", folder / "sft", 70)
     assert sft.data[0].file == folder / "oracle.jsonl"
     grpo = read_settings_of(RlSettings, folder / "grpo.toml", {})
-    assert grpo.model == "sft/weights/step-00000042"
-    assert grpo.data[0].environments == ("micro-of-worlds",)
+    assert grpo.model == "sft/weights/step-00000070"
+    assert grpo.data[0].environments == ("micro-of-practice",)
     assert grpo.validation.environments == sft.validation.environments == ("micro-of-held_out",)
     assert (grpo.seed, grpo.training.steps) == (3, 5)
 
@@ -72,7 +72,7 @@ def test_a_folder_that_holds_something_else_is_refused(given: list[str], tmp_pat
     with pytest.raises(ConfigError, match="file cannot be used"):
         run_demo(Demo(folder=tmp_path / "file"))
     assert (tmp_path / "demo" / "demo.json").read_text() == before
-    assert len(given) == 5
+    assert len(given) == 6
 
 
 def test_a_command_that_fails_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

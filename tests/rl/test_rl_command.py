@@ -94,10 +94,21 @@ def test_a_user_of_the_settings_speaks_in_training_and_in_validations(
         yield users
 
     monkeypatch.setattr("astra_mcp.cli.train.rl.open_users", open_scripted)
-    held_out = json.dumps([path.name for path in (place / "environments").iterdir()][:1])
-    code, _ = run("--set", "user.model=talker", "--set", f"validation.environments={held_out}")
+    judged, learnt = sorted(path.name for path in (place / "environments").iterdir())
+    (place / "run.toml").write_text(_CONFIG.format(names=json.dumps([learnt])))
+    held_out = f"validation.environments={json.dumps([judged, judged])}"
+    code, _ = run("--set", "user.model=talker", "--set", held_out)
     assert (code, named) == (1, ["talker"])
     assert len(users.met) == 2 + 2  # greedy, at T = 1, and a group of two
+
+
+def test_nothing_is_judged_by_what_is_trained_on(place: Path) -> None:
+    save_start(place / "start", size=SMALLEST)
+    name = sorted(path.name for path in (place / "environments").iterdir())[0]
+    code, said = run("--set", f"validation.environments={json.dumps([name])}")
+    assert code == 2
+    assert f"the main question of {name} is trained on, too" in said
+    assert not (place / "run").exists()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from astra_mcp.cli.inspect.command import app
+from astra_mcp.cli.inspect.command import DialectName, app
 from astra_mcp.trajectory import (
     AssistantMessage,
     CallNote,
@@ -20,6 +20,7 @@ from astra_mcp.trajectory import (
     UserMessage,
 )
 from training.export.sft_rows import chat_row, openai_row
+from training.render import DIALECTS
 from training.rollout.agent import UNREADABLE
 
 from trajectories import a_trajectory
@@ -167,3 +168,7 @@ def test_what_holds_no_trajectories_is_refused_by_file_and_row(
     assert code == 2
     assert str(file.name) in words
     assert message in words
+
+
+def test_each_dialect_can_be_named() -> None:
+    assert [*DialectName] == [*DIALECTS]

@@ -7,6 +7,7 @@ rendered and batches are filled is TRL's. Knows what TRL expects, and imports no
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from astra_mcp.errors import ConfigError, EpisodeEndedError, TransportError
 from astra_mcp.report.shown import json_text
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
-from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient
+from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
 from gateway.api.wire import (
     DistractorRequest,
     EpisodeCreated,
@@ -33,6 +34,7 @@ from training.rollout.plan import Source
 
 __all__ = ["TrlEnvironments", "TrlEpisode", "TrlPlay", "open_trl_environments", "tool_method"]
 
+_logger = logging.getLogger(__name__)
 _TYPES: Mapping[str, Any] = {
     "string": str,
     "integer": int,
@@ -73,11 +75,14 @@ class _Link:
         return await self.gateway.create_episode(request)
 
     async def close(self, plays: Sequence["TrlPlay"]) -> None:
-        """Close what is open of these."""
+        """Close what is open of these; one that the gateway does not close has no reward."""
         for play in plays:
-            if play.episode is not None and play.state is None:
-                play.state = await self.gateway.close_episode(play.episode.id)
+            if play.episode is not None and play.state is None and play.episode.id in self.open:
                 del self.open[play.episode.id]
+                try:
+                    play.state = await self.gateway.close_episode(play.episode.id)
+                except (TransportError, RefusedError) as error:
+                    _logger.warning("episode %s was not closed: %s", play.episode.id, error)
 
     async def close_all(self) -> None:
         """Close what is open."""

@@ -22,9 +22,16 @@ from training.signals.structure import Classifier, Reason, State, Structure
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Look into trajectories: the form of their turns.")
-DialectName = StrEnum("DialectName", {name: name for name in DIALECTS})
 
-_HERMES = DialectName("hermes")
+
+class DialectName(StrEnum):
+    """The dialects of :data:`training.render.DIALECTS`, as an option names them."""
+
+    HERMES = "hermes"
+    LLAMA = "llama"
+    MISTRAL = "mistral"
+    MISTRAL_SPACED = "mistral_spaced"
+    PLAIN = "plain"
 
 
 @app.callback()
@@ -39,7 +46,7 @@ def structure(
     dialect: Annotated[
         DialectName,
         typer.Option(help="Whose control tokens are looked for in the words of the agent."),
-    ] = _HERMES,
+    ] = DialectName.HERMES,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Count the turns of stored trajectories by their form: sound, polluted or collapsed, and why.

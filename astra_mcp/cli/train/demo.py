@@ -22,7 +22,7 @@ from astra_mcp.report.shown import json_text
 
 __all__ = ["Demo", "run_demo"]
 
-_FOLDERS = ["worlds", "held_out"]
+_FOLDERS = ["worlds", "practice", "held_out"]
 _ASTRA = f"""\
 home = "home"
 environments = {json_text(_FOLDERS)}
@@ -52,19 +52,20 @@ environments = {held_out}
 every = {every_sft}
 """
 _GRPO = """\
-model = "sft/weights/step-{start:08d}"
+model = "sft/weights/step-{sft_steps:08d}"
 out = "grpo"
 seed = {seed}
 
 [[data]]
-environments = {worlds}
+environments = {practice}
+questions = "all"
 
 [training]
 steps = {steps}
 groups = 8
 group_size = 8
 mini_batches = 2
-learning_rate = 5e-4
+learning_rate = 3e-4
 
 [limits]
 turns = 6
@@ -76,6 +77,7 @@ every = 10
 
 [validation]
 environments = {held_out}
+samples = 4
 """
 
 
@@ -87,11 +89,11 @@ class Demo:
     seed: int = 0
     """Of worlds, weights and order."""
     worlds: int = 96
-    """Environments to learn from."""
+    """Environments to imitate in; half as many others are to earn in."""
     held_out: int = 24
     """Environments to be judged by; their worlds and questions are others."""
     sft_steps: int = 250
-    """GRPO begins after three fifths of them, where much is left to learn."""
+    """So few that something is left to learn."""
     steps: int = 30
     """Of GRPO."""
 
@@ -105,6 +107,7 @@ def run_demo(demo: Demo) -> None:
     _claim(demo)
     _run(demo, _synth("worlds", demo.worlds, demo.seed))
     # Another seed gives other worlds; those of neighbouring demos are none of them.
+    _run(demo, _synth("practice", max(demo.worlds // 2, 1), demo.seed + 2**33))
     _run(demo, _synth("held_out", demo.held_out, demo.seed + 2**32))
     names = {place: _names(demo, place) for place in _FOLDERS}
     playing = ["--agent", "oracle", "--questions", "all", "--out", "oracle.jsonl"]
@@ -149,8 +152,7 @@ def _configs(demo: Demo, names: Mapping[str, Sequence[str]]) -> Mapping[str, str
     """Write down both runs as anybody would."""
     listed = {place: json_text(list(found)) for place, found in names.items()}
     every = max(demo.sft_steps // 5, 1)
-    start = min(3 * every, demo.sft_steps)
-    values = {**_settings(demo), **listed, "every_sft": every, "start": start}
+    values = {**_settings(demo), **listed, "every_sft": every}
     return {"sft.toml": _SFT.format(**values), "grpo.toml": _GRPO.format(**values)}
 
 

@@ -82,12 +82,13 @@ async def _run(
         open_users(told, settings.user.model, "user.model") as users,
         hearing_signals(stop),
     ):
+        questions = await find_questions(client, settings)
         playground = Playground(
             gateway=client,
             renderer=renderer,
             tokenizer=tokenizer,
-            questions=await find_questions(client, settings),
-            held_out=await find_held_out(client, settings),
+            questions=questions,
+            held_out=await find_held_out(client, settings, questions),
             users=users,
         )
         shown = _print_plan(settings, playground, versions, as_json=as_json)

@@ -1,6 +1,6 @@
 """How alarms and a pre-flight of reinforcement learning look to people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from astra_mcp.errors import ConfigError
@@ -61,7 +61,7 @@ class Watched:
     @property
     def critical(self) -> Sequence[str]:
         """Names of the critical alarms that were raised, or that hold since before."""
-        values = self.last.values if self.last else {}
+        values: Mapping[str, float] = self.last.values if self.last else {}
         raised = {each.alarm.name for each in self.raised}
         return [
             alarm.name

@@ -1,10 +1,10 @@
 """Groups of episodes: which question each plays, and what the policy wrote in them."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
-from typing import Any, cast
+from numbers import Real
+from typing import Any, TypeGuard, cast
 
 import anyio.to_thread
 
@@ -36,6 +36,7 @@ __all__ = [
 DISTRACTORS = "distractors"
 """Label that names the mode of distractors, where the run asked for one."""
 
+_LARGEST_REWARD = 1e100
 _MAX_LOST_ROUNDS = 5
 """So many rounds in a row of which no group is whole end a run: something is broken."""
 
@@ -219,17 +220,23 @@ def _told(
 ) -> list[PolicyTrajectory]:
     """Ask what the episodes of a group earned; one that failed earns nothing, and nobody is asked."""
     whole = [one for one in played if one.trajectory.failure is None]
-    earned = [*rewards(number, whole)] if whole else []
-    if len(earned) != len(whole) or not all(map(isfinite, earned)):
+    told: object = rewards(number, whole) if whole else []
+    earned = [*told] if isinstance(told, Iterable) else [told]
+    if len(earned) != len(whole) or not all(map(_is_reward, earned)):
         raise TrainingError(
             f"the rewards of group {number} are {earned}: a number for each of its {len(whole)} episodes is"
             " asked for"
         )
-    told = iter(earned)
+    left = iter(earned)
     return [
-        replace(one, told=float(next(told))) if one.trajectory.failure is None else one
+        replace(one, told=float(next(left))) if one.trajectory.failure is None else one
         for one in played
     ]
+
+
+def _is_reward(value: object) -> TypeGuard[Real]:
+    """Whether sums of squares of it are numbers; not a number is none."""
+    return isinstance(value, Real) and abs(value) <= _LARGEST_REWARD
 
 
 def _group(number: int, step: int, played: Sequence[PolicyTrajectory]) -> Group[Member]:

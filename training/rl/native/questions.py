@@ -45,20 +45,34 @@ async def find_questions(gateway: GatewayClient, settings: RlSettings) -> list[Q
 
 
 async def find_held_out(
-    gateway: GatewayClient, settings: RlSettings
+    gateway: GatewayClient, settings: RlSettings, trained: Sequence[Question] = ()
 ) -> list[tuple[Source, str | None]]:
     """Find what a run is judged by: the main question of each environment.
 
+    Args:
+        gateway: Of the environments.
+        settings: Name them; one that is named twice is judged by once.
+        trained: What the run learns from, none of which it may be judged by.
+
     Raises:
+        ConfigError: A question is trained on, too.
         UnknownNameError: The gateway has no such environment; names the closest ones.
         TransportError: The gateway does not tell.
     """
     there = {each.name: each for each in await gateway.environments()}
     _require("validation.environments", settings.validation.environments, there)
-    return [
-        (SourceEnvironment(kind="environment", name=name), there[name].version)
-        for name in settings.validation.environments
+    found = [
+        SourceEnvironment(kind="environment", name=name)
+        for name in dict.fromkeys(settings.validation.environments)
     ]
+    known = [question.source for question in trained]
+    for source in found:
+        if source in known:
+            raise ConfigError(
+                f"validation.environments: the main question of {source.name} is trained on, too; name"
+                " environments that [[data]] does not"
+            )
+    return [(source, there[source.name].version) for source in found]
 
 
 def _require(place: str, names: Sequence[str], there: Mapping[str, object]) -> None:

@@ -140,8 +140,9 @@ class UpdateSettings(FrozenModel):
 class FillingSettings(FrozenModel):
     """How batches are filled. Source: ASTRA sec. 3.1."""
 
-    min_spread: float = Field(default=1e-6, ge=0, allow_inf_nan=False)
-    """Delta: a group trains where the standard deviation of its rewards is more."""
+    min_spread: float = Field(default=1e-6, ge=1e-8, allow_inf_nan=False)
+    """Delta: a group trains where the standard deviation of its rewards is more. Less than 1e-8 is no spread:
+    an advantage is divided by it."""
     max_age: int | None = Field(default=None, ge=1)
     """Steps that a group may wait; None is without bound."""
     max_refills: int | None = Field(default=100, ge=0)
