@@ -51,7 +51,7 @@ def structure(
 ) -> None:
     """Count the turns of stored trajectories by their form: sound, polluted or collapsed, and why.
 
-    Turns were parsed before they were stored: docs/collapse.md says what is not seen any more.
+    Turns were parsed before they were stored: docs/collapse.md says what is lost.
     """
     with report_errors():
         classifier = Classifier(DIALECTS[dialect.value])
