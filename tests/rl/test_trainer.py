@@ -230,9 +230,11 @@ async def test_own_rewards_see_what_was_played_and_need_no_job(
     assert (first["rollout/reward"], first["rollout/failed"]) == (0.5, 0)
 
 
-@pytest.mark.parametrize("earned", [[1.0], [0.0, float("nan")]])
+@pytest.mark.parametrize(
+    "earned", [[1.0], [0.0, float("nan")], [None, 1], ["1", "2"], [10**400, 1], 5]
+)
 async def test_rewards_that_are_no_numbers_end_a_run(
-    start: Path, harbour: SmallGateway, tmp_path: Path, earned: list[float]
+    start: Path, harbour: SmallGateway, tmp_path: Path, earned: Any
 ) -> None:
     run = Run(start, harbour)
     run.rewards = lambda number, played: earned

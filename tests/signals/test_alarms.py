@@ -94,8 +94,8 @@ def test_figures_that_are_missing_change_nothing() -> None:
     high = {POLLUTED: 0.9, COLLAPSED: 0.0}
     stream: Stream = [high, high, {"rollout/reward": 1.0}, {POLLUTED: 0.9}, high]
     assert steps("collapse", stream) == [5]
-    silent: Stream = [{}] * 40
-    assert watched(silent) == []
+    nothing: dict[str, float] = {}
+    assert watched([nothing] * 40) == []
     assert steps("start", of(END, float("nan"), float("inf"))) == []
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import anyio.to_thread
 
@@ -220,23 +220,23 @@ def _told(
 ) -> list[PolicyTrajectory]:
     """Ask what the episodes of a group earned; one that failed earns nothing, and nobody is asked."""
     whole = [one for one in played if one.trajectory.failure is None]
-    told: object = rewards(number, whole) if whole else []
-    earned = [*told] if isinstance(told, Iterable) else [told]
-    if len(earned) != len(whole) or not all(map(_is_reward, earned)):
+    answer = cast("object", rewards(number, whole)) if whole else ()
+    earned = [*cast("Iterable[object]", answer)] if isinstance(answer, Iterable) else [answer]
+    numbers = [float(cast("float", each)) for each in earned if _is_reward(each)]
+    if not len(numbers) == len(earned) == len(whole):
         raise TrainingError(
             f"the rewards of group {number} are {earned}: a number for each of its {len(whole)} episodes is"
             " asked for"
         )
-    left = iter(earned)
+    left = iter(numbers)
     return [
-        replace(one, told=float(next(left))) if one.trajectory.failure is None else one
-        for one in played
+        replace(one, told=next(left)) if one.trajectory.failure is None else one for one in played
     ]
 
 
-def _is_reward(value: object) -> TypeGuard[Real]:
-    """Whether sums of squares of it are numbers; not a number is none."""
-    return isinstance(value, Real) and abs(value) <= _LARGEST_REWARD
+def _is_reward(value: object) -> bool:
+    """Whether it is a number, and sums of squares of it are; not a number is none."""
+    return isinstance(value, Real) and bool(abs(cast("float", value)) <= _LARGEST_REWARD)
 
 
 def _group(number: int, step: int, played: Sequence[PolicyTrajectory]) -> Group[Member]:
