@@ -117,9 +117,10 @@ def test_examples_that_the_model_cannot_read_are_refused(small_model: Path, data
 
     prepared = prepared_run(small_model, data, data.parent / "run")
     config = model_config(str(small_model))
-    config.max_position_embeddings = 857
+    longest = max(len(each.ids) for each in prepared.examples)
+    config.max_position_embeddings = longest
     check_fit(prepared, config)
-    config.max_position_embeddings = 20
+    config.max_position_embeddings = longest - 1
     with pytest.raises(ConfigError, match=r"examples\.max_tokens: an example has \d+ tokens"):
         check_fit(prepared, config)
     config.max_position_embeddings, config.vocab_size = 4096, 50
