@@ -49,7 +49,7 @@ class School:
     choosing: Sources
     held_out: Sources
     requests: frozenset[str]
-    """Of the environments to choose by and to be judged by."""
+    """Of all environments but those that are imitated."""
 
     @property
     def limits(self) -> PolicyLimits:

@@ -9,10 +9,11 @@ import anyio.to_thread
 import pytest
 from transformers.utils import chat_template_utils
 
-from astra_mcp.errors import ConfigError
+from astra_mcp.errors import ConfigError, TransportError
 from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.types import JsonObject, ToolSpec
-from gateway.api.wire import SourceEnvironment, SourceServers
+from gateway.api.client import GatewayClient
+from gateway.api.wire import EpisodeState, SourceEnvironment, SourceServers
 from training.rl.trl import TrlEnvironments, TrlEpisode, open_trl_environments, tool_method
 
 from small_gateway import NAME, SmallGateway, open_small_gateway
@@ -167,6 +168,30 @@ async def test_an_episode_is_played_and_earns_what_the_gateway_says(harbour: Sma
     assert nothing == 0
     assert failed is None
     assert await harbour.client.open_episodes() == []  # the last one too, which nobody judged
+
+
+async def test_one_that_the_gateway_does_not_close_costs_its_own_reward_alone(
+    harbour: SmallGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close, refused = GatewayClient.close_episode, list[str]()
+
+    async def close_late(gateway: GatewayClient, episode_id: str) -> EpisodeState:
+        """Fail for the first episode, the first time."""
+        if not refused:
+            refused.append(episode_id)
+            raise TransportError("the gateway is not there for a moment")
+        return await close(gateway, episode_id)
+
+    def work(environments: TrlEnvironments) -> list[float | None]:
+        monkeypatch.setattr(GatewayClient, "close_episode", close_late)
+        made: list[TrlEpisode] = [environments.environment_factory["ships"]() for _ in range(2)]
+        for episode in made:
+            episode.reset(seed=3)
+        return environments.reward(made)
+
+    assert await with_environments(harbour, work, seeds=[3]) == [None, 0]
+    assert refused
+    assert await harbour.client.open_episodes() == []
 
 
 async def test_servers_without_a_prompt_ask_nothing(harbour: SmallGateway) -> None:

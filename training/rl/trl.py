@@ -60,8 +60,8 @@ class _Link:
     portal: BlockingPortal
     gateway: GatewayClient
     labels: Mapping[str, str]
-    open: dict[str, "TrlPlay"] = field(default_factory=dict[str, "TrlPlay"])
-    """By the ids of their episodes."""
+    open: set[str] = field(default_factory=set[str])
+    """Ids of episodes."""
 
     async def create(self, source: Source, seed: int) -> EpisodeCreated:
         """Open an episode that has its own tools alone."""
@@ -77,16 +77,23 @@ class _Link:
     async def close(self, plays: Sequence["TrlPlay"]) -> None:
         """Close what is open of these; one that the gateway does not close has no reward."""
         for play in plays:
-            if play.episode is not None and play.state is None and play.episode.id in self.open:
-                del self.open[play.episode.id]
-                try:
-                    play.state = await self.gateway.close_episode(play.episode.id)
-                except (TransportError, RefusedError) as error:
-                    _logger.warning("episode %s was not closed: %s", play.episode.id, error)
+            if play.episode is not None and play.state is None:
+                play.state = await self._closed(play.episode.id)
 
     async def close_all(self) -> None:
         """Close what is open."""
-        await self.close([*self.open.values()])
+        for episode_id in [*self.open]:
+            await self._closed(episode_id)
+
+    async def _closed(self, episode_id: str) -> EpisodeState | None:
+        """Close one; None where the gateway does not, which the end tries once more."""
+        try:
+            state = await self.gateway.close_episode(episode_id)
+        except (TransportError, RefusedError) as error:
+            _logger.warning("episode %s was not closed: %s", episode_id, error)
+            return None
+        self.open.discard(episode_id)
+        return state
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,7 +124,7 @@ class TrlPlay:
         """Open a new episode; one that is open is closed, and counts for nothing."""
         await self.link.close([self])
         created = await self.link.create(self.source, seed)
-        self.link.open[created.id] = self
+        self.link.open.add(created.id)
         self.episode, self.state, self._is_lost = created, None, False
         self._client = EpisodeClient(created.mcp_url, self.link.gateway.http)
         self._places = count()

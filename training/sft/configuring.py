@@ -54,7 +54,7 @@ def read_settings(
     written.pop(_PRESET, None)
     settled = _merged(find_preset(chosen).settings if chosen else {}, written)
     settled = _merged(fallbacks, settled)
-    return _validated(SftSettings, _merged(settled, overrides), file)
+    return _validated(SftSettings, _merged(settled, overrides), file, overrides)
 
 
 def read_settings_of(kind: type[SettingsT], file: Path, overrides: Mapping[str, Any]) -> SettingsT:
@@ -68,14 +68,23 @@ def read_settings_of(kind: type[SettingsT], file: Path, overrides: Mapping[str, 
     Raises:
         ConfigError: See :func:`read_settings`.
     """
-    return _validated(kind, _merged(_read_toml(file), overrides), file)
+    return _validated(kind, _merged(_read_toml(file), overrides), file, overrides)
 
 
-def _validated(kind: type[SettingsT], values: Mapping[str, Any], file: Path | None) -> SettingsT:
+def _validated(
+    kind: type[SettingsT],
+    values: Mapping[str, Any],
+    file: Path | None,
+    overrides: Mapping[str, Any],
+) -> SettingsT:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        where = str(file) if file else "the options"
+        parts = [
+            *([str(file)] if file else []),
+            *(["the options"] if overrides or not file else []),
+        ]
+        where = " with ".join(parts)
         faults = [_words_of(fault, kind) for fault in error.errors(include_url=False)]
         raise ConfigError("\n  ".join([f"{where} cannot be used:", *faults])) from None
 

@@ -123,7 +123,9 @@ def demo(
         Path, typer.Option("--out", help="Where all of it goes; a demo that was begun goes on.")
     ],
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of worlds, weights and order.")] = 0,
-    worlds: Annotated[int, typer.Option(min=1, help="Environments to learn from.")] = Demo.worlds,
+    worlds: Annotated[
+        int, typer.Option(min=1, help="Environments to imitate in; half as many others to earn in.")
+    ] = Demo.worlds,
     held_out: Annotated[
         int, typer.Option(min=1, help="Environments to be judged by.")
     ] = Demo.held_out,
