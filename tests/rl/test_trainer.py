@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from astra_mcp.errors import ConfigError, TrainingError
+from gateway.api.client import RefusedError
 from gateway.api.wire import SourceEnvironment, SourceServers
 from training.checkpoints import CheckpointStore
 from training.render import load_tokenizer
@@ -185,6 +186,29 @@ async def test_a_run_that_is_done_goes_on_where_more_steps_are_asked_for(
     other = Run(start, harbour, "quay")
     with pytest.raises(ConfigError, match=r"begun with .*the questions"):
         await other.train(out)
+
+
+async def test_a_setting_that_there_was_not_yet_is_taken_for_its_default(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    await Run(start, harbour).train(out, training={"steps": 1})
+    begun = json.loads((out / "run.json").read_text())
+    del begun["settings"]["objective.credit"]
+    (out / "run.json").write_text(json.dumps(begun))
+    with pytest.raises(
+        ConfigError, match=r"begun with objective\.credit nothing, and now it is .turn"
+    ):
+        await Run(start, harbour).train(out, objective={"credit": "turn"})
+    assert (await Run(start, harbour).train(out, training={"steps": 2})).began_at == 1
+
+
+async def test_validations_ask_for_distractors_too(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    judged = {"every": 2, "distractors": {"mode": "random"}}
+    with pytest.raises(RefusedError, match="no pool of tools"):
+        await Run(start, harbour).train(tmp_path / "run", validation=judged)
 
 
 async def test_groups_whose_episodes_fail_are_excluded_and_end_a_run_where_all_do(
