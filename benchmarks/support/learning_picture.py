@@ -8,6 +8,8 @@ from typing import Any
 __all__ = ["Panel", "draw_curves"]
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _GAP = 380, 240, 48, 44, 36
+_CAPTION = 420
+"""Room for the words before the seeds."""
 _COLOURS = ("#1f6feb", "#d1242f", "#2da44e", "#8250df", "#bf8700")
 
 
@@ -24,8 +26,7 @@ class Panel:
 
 def draw_curves(panels: Sequence[Panel], caption: str) -> str:
     """Draw panels beside each other."""
-    last = max(row["step"] for panel in panels for run in panel.runs for row in run["curve"])
-    parts = [_panel(number, panel, last) for number, panel in enumerate(panels)]
+    parts = [_panel(number, panel) for number, panel in enumerate(panels)]
     width = len(panels) * (_WIDTH + _LEFT + _GAP)
     legend = " ".join(_legend(panels[0].runs, caption))
     return (
@@ -35,7 +36,8 @@ def draw_curves(panels: Sequence[Panel], caption: str) -> str:
     )
 
 
-def _panel(number: int, panel: Panel, last: int) -> str:
+def _panel(number: int, panel: Panel) -> str:
+    last = max(row["step"] for run in panel.runs for row in run["curve"])
     left = _LEFT + number * (_WIDTH + _LEFT + _GAP)
     lines = [
         f'<text x="{left}" y="{_TOP - 18}" font-size="14" fill="#24292f">{escape(panel.title)}</text>'
@@ -72,7 +74,7 @@ def _legend(runs: Sequence[Mapping[str, Any]], caption: str) -> Iterator[str]:
     y = _TOP + _HEIGHT + 52
     yield f'<text x="{_LEFT}" y="{y}">{escape(caption)}; full: greedy, dashed: T = 1.</text>'
     for place, run in enumerate(runs):
-        x = _LEFT + 330 + place * 80
+        x = _LEFT + _CAPTION + place * 80
         colour = _COLOURS[place % len(_COLOURS)]
         yield f'<path d="M{x} {y - 4}h24" stroke="{colour}" stroke-width="2"/>'
         yield f'<text x="{x + 30}" y="{y}">seed {escape(str(run["seed"]))}</text>'
