@@ -98,6 +98,18 @@ def test_the_loss_is_the_mean_over_the_tokens_however_a_batch_is_cut(
     assert found[0] == pytest.approx(found[2], rel=1e-5)
 
 
+def test_a_run_computes_as_its_settings_say_after_another_in_the_same_process(
+    small_model: Path, data: Path, tmp_path: Path
+) -> None:
+    import accelerate  # noqa: PLC0415 # pyright: ignore[reportMissingTypeStubs] - it loads PyTorch
+
+    play(prepared_run(small_model, data, tmp_path / "before"))
+    accelerate.state.AcceleratorState._reset_state()  # pyright: ignore[reportPrivateUsage]
+    accelerate.Accelerator(cpu=True, mixed_precision="bf16")
+    play(prepared_run(small_model, data, tmp_path / "after"))
+    assert weights_in(tmp_path / "after", 5) == weights_in(tmp_path / "before", 5)
+
+
 def test_the_loss_of_a_step_is_what_transformers_says_of_the_same_tokens(
     small_model: Path, data: Path, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 from accelerate import Accelerator
 from accelerate.parallelism_config import ParallelismConfig
+from accelerate.state import AcceleratorState
 from accelerate.tracking import TensorBoardTracker, WandBTracker
 from accelerate.utils import FullyShardedDataParallelPlugin
 from torch import Tensor
@@ -77,6 +78,8 @@ class Devices:
             raise ConfigError(
                 f"parallel.context is {settings.parallel.context}: it takes GPUs, and there is none"
             )
+        # Accelerate holds all runs of a process to the precision of the first; Transformers resets it, too.
+        AcceleratorState._reset_state()  # pyright: ignore[reportPrivateUsage]
         self.accelerator = Accelerator(
             cpu=started > 1 and not has_gpu,  # else each of several processes would be alone
             mixed_precision=self._precision(),
