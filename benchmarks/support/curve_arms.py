@@ -12,7 +12,7 @@ from training.render import ThinkingPolicy
 
 from learning_school import School, Way, lessons_of
 from learning_stages import Account, Judge, Lessons, Rewarded, imitate, learn_by_rewards, rows_of
-from learning_starts import DISTRACTED, UNSEEN, USUAL, find_start
+from learning_starts import MIXED, UNSEEN, USUAL, find_start
 
 __all__ = ["ARMS", "GROUPS", "Arm", "play_arm"]
 
@@ -44,6 +44,8 @@ class Arm:
     reward: Literal["f1", "recall", "precision"] = "f1"
     rate: float = 1
     """Times the learning rate of all others."""
+    steps: int | None = None
+    """Of GRPO; None: as many as all others."""
     signals: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
@@ -57,7 +59,7 @@ def _phases(title: str, kind: str) -> Arm:
 
 
 def _mixed(title: str, distractors: DistractorRequest) -> Arm:
-    return Arm(group="distractors", title=title, way=DISTRACTED, distractors=distractors)
+    return Arm(group="distractors", title=title, way=MIXED, distractors=distractors)
 
 
 ARMS: Final[Mapping[str, Arm]] = {
@@ -73,14 +75,12 @@ ARMS: Final[Mapping[str, Arm]] = {
         group="signals",
         title="SFT on other families",
         lessons=UNSEEN,
-        way=UNSEEN,
         is_of_others=True,
     ),
     "other-rl": Arm(
         group="signals",
         title="SFT on other families, then GRPO",
         after="other",
-        way=UNSEEN,
         is_of_others=True,
     ),
     "ops": _signal("OPS", demonstrations={"members": 1}),
@@ -91,6 +91,7 @@ ARMS: Final[Mapping[str, Arm]] = {
         group="form",
         title="mismatched form",
         thinking=ThinkingPolicy.OFF_SAMPLING_ONLY,
+        steps=5,  # hardly a group has a reward, so that each takes dozens of rounds
     ),
     "collapse": Arm(group="form", title="ten times the learning rate", rate=10),
 }
@@ -179,7 +180,7 @@ def _asked(school: School, arm: Arm, judge: Judge) -> Rewarded:
             if not arm.is_of_others or not UNSEEN.shows(each[0].name)
         ],
         judge=judge,
-        steps=asked.steps,
+        steps=arm.steps or asked.steps,
         every=asked.every,
         learning_rate=asked.learning_rate * arm.rate,
         groups=asked.groups,

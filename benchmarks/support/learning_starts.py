@@ -12,11 +12,12 @@ from training.tiny.start import save_start
 from learning_school import School, Way, lessons_of
 from learning_stages import Account, Lessons, imitate
 
-__all__ = ["DISTRACTED", "PLAIN", "UNSEEN", "USUAL", "find_start"]
+__all__ = ["DISTRACTED", "MIXED", "PLAIN", "UNSEEN", "USUAL", "find_start"]
 
 USUAL = Way("whole")
 PLAIN = Way("whole", is_corrupted=False)
 DISTRACTED = Way("distractors", distractors=DistractorRequest(mode="random"))
+MIXED = Way("mixed", distractors=DistractorRequest(mode="random"), is_mixed=True)
 UNSEEN = Way("unseen", without="micro-routes")
 _GREEDY, _SAMPLED = (0.45, 0.60), 0.32
 """Within the window of starts (greedy .40 to .65, T = 1 at most .35), with room for other environments."""
@@ -41,7 +42,7 @@ async def find_start(school: School, way: Way, seed: int) -> tuple[Path, dict[st
             save_start(start, seed=seed)
         account = Account(place / f"{way.name}-processor.jsonl")
         choosing = [each for each in school.choosing if way.shows(each[0].name)]
-        judge = school.judge(choosing, 1, way.distractors)
+        judge = school.judge(choosing, 1, None if way.is_mixed else way.distractors)
         runs = [place / f"{way.name}-{teacher}" for teacher in teachers]
         first, *then = (
             functools.partial(imitate, lessons, seed=seed, judge=judge, account=account)
