@@ -7,10 +7,11 @@ Begins where ``benchmarks/learning.py`` begins, with the same environments and s
 its folder where they are there. An arm's curve begins with its own start, judged before the first step.
 
 Rewards (ASTRA sec. 4.2, figures 6 to 8):
-    f1, recall, precision   what GRPO trains on
+    f1, recall, precision   what GRPO trains on, on questions of two calls
 Distractors (ASTRA sec. 3.2.2); SFT has seen some, and each end is judged with and without them:
     none, random, banded    irrelevant tools in GRPO
 Signals (the study of collapses, figures 2 and 5):
+    grpo                    none of them
     sft, sft-rl             imitation of the oracle, and GRPO from there
     other, other-rl         imitation of families that are neither trained on nor judged by, then GRPO
     ops, hbg, ets, prs      GRPO with demonstrations, hints, errors, reflections; their texts are templates
@@ -18,8 +19,8 @@ Form (the study, figures 1, 6, 7 and 8):
     mismatched              sampled behind an empty thought that no training text has
     collapse                ten times the learning rate; alarms are written down and heeded by nobody
 
-``f1`` is GRPO alone, and what ``sft``, signals and form are held against. What is in the folder is not made
-again, and a run that was stopped goes on. Without ``--seeds`` there is one seed, of which no spread follows.
+``grpo`` is what signals and form are held against; it is also the run whose form matches. What is in the
+folder is not made again, and a run that was stopped goes on. With one seed, no spread is known.
 """
 
 import argparse

@@ -7,11 +7,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from gateway.api.wire import DistractorRequest
+from gateway.api.wire import DistractorRequest, SourceEnvironment
 from training.render import ThinkingPolicy
+from training.rl.native.settings import Earned
 
 from learning_school import School, Way, lessons_of
-from learning_stages import Account, Judge, Lessons, Rewarded, imitate, learn_by_rewards, rows_of
+from learning_stages import (
+    Account,
+    Judge,
+    Lessons,
+    Rewarded,
+    Sources,
+    imitate,
+    learn_by_rewards,
+    rows_of,
+)
 from learning_starts import MIXED, UNSEEN, USUAL, find_start
 
 __all__ = ["ARMS", "GROUPS", "Arm", "play_arm"]
@@ -41,7 +51,9 @@ class Arm:
     distractors: DistractorRequest | None = None
     """In GRPO."""
     thinking: ThinkingPolicy = ThinkingPolicy.NATIVE_OFF
-    reward: Literal["f1", "recall", "precision"] = "f1"
+    reward: Earned = "f1"
+    num_calls: int | None = None
+    """It is trained on, and judged by, questions that take so many; None: all of them."""
     rate: float = 1
     """Times the learning rate of all others."""
     steps: int | None = None
@@ -62,13 +74,18 @@ def _mixed(title: str, distractors: DistractorRequest) -> Arm:
     return Arm(group="distractors", title=title, way=MIXED, distractors=distractors)
 
 
+def _rewarded(reward: Earned) -> Arm:
+    return Arm(group="rewards", title=f"GRPO on {reward}", reward=reward, num_calls=2)
+
+
 ARMS: Final[Mapping[str, Arm]] = {
-    "f1": Arm(group="rewards", title="GRPO on F1"),
-    "recall": Arm(group="rewards", title="GRPO on recall", reward="recall"),
-    "precision": Arm(group="rewards", title="GRPO on precision", reward="precision"),
+    "f1": _rewarded("f1"),
+    "recall": _rewarded("recall"),
+    "precision": _rewarded("precision"),
     "none": _mixed("no distractors", DistractorRequest(mode="none")),
     "random": _mixed("random distractors", _AMONG),
     "banded": _mixed("banded distractors", DistractorRequest(mode="banded")),
+    "grpo": Arm(group="signals", title="GRPO alone"),
     "sft": Arm(group="signals", title="SFT alone", lessons=USUAL),
     "sft-rl": Arm(group="signals", title="SFT, then GRPO", after="sft"),
     "other": Arm(
@@ -115,7 +132,7 @@ async def _played(
     school: School, name: str, seed: int, place: Path, account: Account
 ) -> dict[str, Any]:
     arm, out = ARMS[name], place / name
-    judge = _judge(school, arm)
+    judge = await _judge(school, arm)
     start = await _start(school, arm, seed, place)
     if arm.lessons is not None:
         curve = [{"step": 0, **await judge.of_folder(start)}]
@@ -129,7 +146,7 @@ async def _played(
         )
         return {"curve": curve, "ended": None, "steps": rows_of(out / "metrics.jsonl")}
     found = await learn_by_rewards(
-        _asked(school, arm, judge), start, out, seed=seed, account=account
+        await _asked(school, arm, judge), start, out, seed=seed, account=account
     )
     if arm.group == "distractors":
         found["among"] = [
@@ -140,11 +157,8 @@ async def _played(
     return {**found, "steps": rows_of(out / "metrics.jsonl")}
 
 
-def _judge(school: School, arm: Arm) -> Judge:
-    sources = [
-        each for each in school.held_out if not arm.is_of_others or not UNSEEN.shows(each[0].name)
-    ]
-    judge = school.judge(sources, school.asked.samples, None)
+async def _judge(school: School, arm: Arm) -> Judge:
+    judge = school.judge(await _asked_of(school, arm, school.held_out), school.asked.samples, None)
     return replace(judge, thinking=arm.thinking)
 
 
@@ -170,15 +184,11 @@ async def _lessons(school: School, way: Way) -> Lessons:
     return Lessons(file=file, steps=steps, every=max(steps // 4, 1), learning_rate=1e-3)
 
 
-def _asked(school: School, arm: Arm, judge: Judge) -> Rewarded:
+async def _asked(school: School, arm: Arm, judge: Judge) -> Rewarded:
     asked = school.asked
     sections: dict[str, Mapping[str, Any]] = {"objective": {"reward": arm.reward, "kl": "metric"}}
     return Rewarded(
-        sources=[
-            each
-            for each in school.trained
-            if not arm.is_of_others or not UNSEEN.shows(each[0].name)
-        ],
+        sources=await _asked_of(school, arm, school.trained),
         judge=judge,
         steps=arm.steps or asked.steps,
         every=asked.every,
@@ -189,6 +199,17 @@ def _asked(school: School, arm: Arm, judge: Judge) -> Rewarded:
         may_end=True,
         sections=sections | ({"signals": arm.signals} if arm.signals else {}),
     )
+
+
+async def _asked_of(school: School, arm: Arm, sources: Sources) -> Sources:
+    """Take the questions that an arm is about."""
+    found: list[tuple[SourceEnvironment, str | None]] = []
+    for source, version in sources:
+        is_left_out = arm.is_of_others and UNSEEN.shows(source.name)
+        gold = await school.gateway.gold(source.name)
+        if not is_left_out and arm.num_calls in (None, len(gold)):
+            found.append((source, version))
+    return found
 
 
 def _last_weights(run: Path) -> Path:

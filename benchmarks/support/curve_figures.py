@@ -21,14 +21,14 @@ PICTURES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...], str]]] = {
         "GRPO among irrelevant tools.",
     ),
     "signals": (
-        ("f1", "sft", "sft-rl", "ops", "hbg", "ets", "prs"),
+        ("grpo", "sft", "sft-rl", "ops", "hbg", "ets", "prs"),
         ("rollout/reward", "greedy/reward", "kl"),
-        "Signals of a supervisor (the study, figures 2 and 5); f1 is GRPO alone.",
+        "Signals of a supervisor (the study, figures 2 and 5); grpo is without any.",
     ),
     "form": (
-        ("f1", "mismatched", "collapse"),
+        ("grpo", "mismatched", "collapse"),
         ("rollout/reward", "structure/text_polluted", "structure/collapsed"),
-        "The form of turns (the study, figures 1 and 6 to 8); f1 is the matched run.",
+        "The form of turns (the study, figures 1 and 6 to 8); grpo is the matched run.",
     ),
 }
 """Arms, what is drawn of them, and the words below."""

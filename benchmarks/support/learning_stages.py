@@ -40,7 +40,16 @@ from training.sft.training import train as train_by_imitation
 
 from process_accounts import cpu_seconds
 
-__all__ = ["Account", "Judge", "Lessons", "Rewarded", "imitate", "learn_by_rewards", "rows_of"]
+__all__ = [
+    "Account",
+    "Judge",
+    "Lessons",
+    "Rewarded",
+    "Sources",
+    "imitate",
+    "learn_by_rewards",
+    "rows_of",
+]
 
 Sources = Sequence[tuple[SourceEnvironment, str | None]]
 _CONCURRENCY = 64
