@@ -14,6 +14,7 @@ from astra_mcp.types import FrozenModel
 from gateway.api.wire import DistractorRequest, FailureRequest
 from training.rl.core.policy import PROMPT_TOKENS, RESPONSE_TOKENS, TURNS
 from training.sft.settings import CheckpointSettings, LogSettings
+from training.signals.settings import SignalSettings
 
 __all__ = [
     "Credit",
@@ -203,6 +204,7 @@ class RlSettings(FrozenModel):
     filling: FillingSettings = FillingSettings()
     limits: LimitSettings = LimitSettings()
     user: UserSettings = UserSettings()
+    signals: SignalSettings = SignalSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     validation: ValidationSettings = ValidationSettings()
     log: LogSettings = LogSettings()

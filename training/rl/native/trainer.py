@@ -4,15 +4,19 @@ Batches, seeds and parts follow from the number of a step and of a group. So a r
 checkpoint plays the very episodes, and makes the very weights, of one that never stopped.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 import torch
 
+from astra_mcp.errors import ConfigError
+from astra_mcp.synthesis.asking import Asks
 from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
 from training.checkpoints import CheckpointStore, CheckpointWriter
@@ -31,6 +35,7 @@ from training.rl.native.generation import (
 )
 from training.rl.native.measuring import Meter, figures_of_rollouts, open_trackers
 from training.rl.native.settings import RlSettings
+from training.rl.native.supervision import learn_lessons
 from training.rl.native.update import Update
 from training.rollout.plan import Source
 from training.rollout.users.user import Users
@@ -48,8 +53,18 @@ from training.sft.model import (
 from training.sft.run_folder import RunFolder
 from training.sft.settings import TrainingSettings
 from training.sft.training import Ending, Outcome, Progress
+from training.signals.gold import Speech
+from training.signals.guidance import Guidance, Help, check_group, figures_of_help, help_of
+from training.signals.lessons import Lesson
+from training.signals.phase import forget_behind, gather, keep_gathered
+from training.signals.reflections import require_speakable
+from training.signals.schedule import Schedule
+from training.signals.stored import TrajectoryStore
 
-__all__ = ["Playground", "train"]
+__all__ = ["Playground", "Raised", "train"]
+
+Raised = Callable[[int, Mapping[str, float]], Collection[str]]
+"""Names the alarms that a step raises, by its number and figures; asked once for each step, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +80,8 @@ class Playground:
     """To be judged by."""
     users: Users | None = None
     """Speak to the policy, in validations too; without them the prompt of a source is all that is said."""
+    adviser: Asks | None = None
+    """Writes hints and reflections, where ``signals`` has a model do so."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -83,6 +100,7 @@ async def train(
     hear: Callable[[Progress], None],
     should_stop: Callable[[], bool] = lambda: False,
     rewards: Rewards | None = None,
+    raised: Raised | None = None,
 ) -> Outcome:
     """Train to the last step, or until somebody asks for the end.
 
@@ -94,6 +112,7 @@ async def train(
         should_stop: Asked after each step.
         rewards: What episodes earned, in the place of the gateway's reward. Those of a validation are judged
             by the gateway.
+        raised: Tells of alarms, where ``signals.schedule.alarms`` names some.
 
     Raises:
         ConfigError: The folder holds another run, the model cannot be loaded, or it does not read as much as
@@ -104,11 +123,25 @@ async def train(
     """
     # Limits that the model cannot keep are refused before anything is begun.
     limits_of_episode(settings, limits_of_model(model_config(settings.model)))
-    folder = RunFolder.open(settings, playground.digests, versions)
+    guidance = await _guidance(settings, playground, raised)
+    digests = playground.digests | (guidance.digests if guidance else {})
+    folder = RunFolder.open(settings, digests, versions)
+    sources = [question.source for question in playground.questions]
+    if guidance is not None:
+        guidance = await guidance.advised(
+            playground.gateway, sources, playground.adviser, settings.out / _SIGNALS
+        )
     keep = settings.checkpoints
     store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
     with CheckpointWriter(store) as writer:
-        run = _Run(settings, playground, _Files(store, writer, folder), rewards)
+        run = _Run(
+            settings,
+            playground,
+            _Files(store, writer, folder),
+            rewards,
+            guidance=guidance,
+            raised=raised,
+        )
         folder.log_from(run.began_at or -1)  # what was told before step 1 is made anew, too
         with open_trackers(settings, run.began_at + 1) as tell:
             return await run.play(hear, should_stop, tell)
@@ -123,6 +156,10 @@ class _Files:
     folder: RunFolder
 
 
+_SIGNALS = "signals"
+"""Folder of what signals leave in a run's folder."""
+
+
 class _Run:
     """The parts of one run, from loading to the end."""
 
@@ -132,6 +169,9 @@ class _Run:
         playground: Playground,
         files: _Files,
         rewards: Rewards | None,
+        *,
+        guidance: Guidance | None,
+        raised: Raised | None,
     ) -> None:
         self._settings = settings
         self._playground = playground
@@ -152,13 +192,23 @@ class _Run:
             playground.questions,
             users=playground.users,
             rewards=rewards,
+            guidance=guidance,
         )
+        self._guidance = guidance
+        self._raised = raised
+        self._schedule = Schedule(settings.signals.schedule)
+        self._played = TrajectoryStore(settings.out / "trajectories")
+        self._phases = settings.out / _SIGNALS
         self._filling = BatchFilling[Member](
             num_groups=settings.training.groups, **settings.filling.model_dump()
         )
         if checkpoint:
             state = files.store.load_state(checkpoint)
-            restore_optimizer(self._model, self._optimizer, state["optimizer"])
+            if state["optimizer"] is not None:
+                restore_optimizer(self._model, self._optimizer, state["optimizer"])
+            self._schedule = Schedule(settings.signals.schedule, state.get("phases", ()))
+            if "reference" in state and reference is not None:
+                reference.load_state_dict(state["reference"], strict=False)
             self._generation.next_number = state["next_group"]
             self._filling.restore(map(group_of, state["buffer"]))
 
@@ -170,17 +220,24 @@ class _Run:
     ) -> Outcome:
         """Make the steps that are left."""
         step, total, is_stopped = self.began_at, self._settings.training.steps, False
+        self._played.files.forget_behind(step)
+        forget_behind(step, self._phases)
         if step == 0 and self._playground.held_out:
             self._tell(0, await self._validation(), tell)
         while step < total and not is_stopped:
             values = await self._step(step)
             step += 1
+            is_supervised = self._schedule.is_due(step, self._alarms(step, values))
+            if is_supervised:
+                values |= await self._supervise(step)
             is_stopped = should_stop()
             is_last = step == total
             if is_last or step % self._settings.validation.every == 0:
                 values |= await self._validation()
             self._tell(step, values, tell)
-            if is_last or is_stopped or step % self._settings.checkpoints.every == 0:
+            # A checkpoint of a step holds the phase behind it: what is saved is never between the two.
+            is_kept = is_last or is_stopped or step % self._settings.checkpoints.every == 0
+            if is_kept or is_supervised:
                 await anyio.to_thread.run_sync(self._save, step)
             hear(Progress(step, total, values))
         await anyio.to_thread.run_sync(self._run_files.writer.wait)
@@ -194,8 +251,14 @@ class _Run:
         filled = await self._filling.fill(number, partial(self._generation.play, number))
         playing, playing_cpu = whole.seconds, whole.cpu_seconds
         learned = await anyio.to_thread.run_sync(self._update.learn, filled.groups, number)
+        played = self._generation.played
+        if self._settings.signals.is_supervised:
+            told = [one.trajectory for one in played]
+            await anyio.to_thread.run_sync(self._played.write, number + 1, told)
+        alone = [one for one in played if help_of(one.trajectory) is Help.NONE]
         return {
-            **figures_of_rollouts(self._generation.played, filled),
+            **figures_of_rollouts(alone, filled),
+            **figures_of_help(played),
             **learned,
             "cpu_seconds/generation": policy.cpu_seconds,
             "cpu_seconds/environment": playing_cpu - policy.cpu_seconds,
@@ -204,6 +267,48 @@ class _Run:
             "seconds/update": whole.seconds - playing,
             "seconds": whole.seconds,
         }
+
+    def _alarms(self, step: int, values: Mapping[str, float]) -> Collection[str]:
+        return self._raised(step, values) if self._raised is not None else ()
+
+    async def _supervise(self, step: int) -> dict[str, float]:
+        """Let the policy learn from what it failed at, and from what is said of it."""
+        assert self._guidance is not None  # noqa: S101 - made wherever there is a schedule
+        spent = Meter()
+        gathered = await gather(
+            step,
+            self._guidance,
+            self._played,
+            self._generation.play_gold,
+            self._playground.adviser,
+        )
+        learned: dict[str, float] = {}
+        if gathered.lessons:
+            learned = await anyio.to_thread.run_sync(
+                partial(self._learn, lessons=gathered.lessons, step=step)
+            )
+        await anyio.to_thread.run_sync(keep_gathered, gathered, step, self._phases)
+        self._schedule.note(step)
+        return {
+            **gathered.figures,
+            **learned,
+            "cpu_seconds/supervision": spent.cpu_seconds,
+            "seconds/supervision": spent.seconds,
+        }
+
+    def _learn(self, *, lessons: Sequence[Lesson], step: int) -> dict[str, float]:
+        learned = learn_lessons(
+            self._settings,
+            self._model,
+            self._optimizer,
+            lambda: make_optimizer(self._model, _optimisation(self._settings)),
+            lessons=lessons,
+            step=step,
+        )
+        is_renewed = self._settings.signals.supervision.reference == "renewed"
+        if is_renewed and self._update.reference is not None:
+            self._update.reference = deepcopy(self._model)
+        return learned
 
     async def _validation(self) -> dict[str, float]:
         if not self._playground.held_out:
@@ -238,14 +343,43 @@ class _Run:
         tell(step, values)
 
     def _save(self, step: int) -> None:
-        state = {
-            "optimizer": optimizer_state(self._model, self._optimizer),
+        optimizer = self._optimizer
+        reference = self._update.reference
+        state: dict[str, Any] = {
+            # PyTorch would begin one that has not begun, and the next step would not be its first.
+            "optimizer": optimizer_state(self._model, optimizer) if optimizer.state else None,
             "next_group": self._generation.next_number,
             "buffer": [group_state(group) for group in self._filling.buffered],
         }
+        if self._settings.signals.is_supervised:
+            state["phases"] = list(self._schedule.done)
+            if reference is not None and self._settings.signals.supervision.reference == "renewed":
+                state["reference"] = dict(weights_of(reference, tied_names(reference)))
         weights = weights_of(self._model, tied_names(self._model))
         self._run_files.writer.save(step, weights, state, self._side_files)
         self._saved = self._run_files.store.weights.final(step)
+
+
+async def _guidance(
+    settings: RlSettings, playground: Playground, raised: Raised | None
+) -> Guidance | None:
+    """Find what the signals of a run are made of; None where there are none."""
+    signals = settings.signals
+    check_group(signals, settings.training.group_size, has_users=playground.users is not None)
+    if signals.schedule.alarms and raised is None:
+        raise ConfigError(
+            "signals.schedule.alarms names alarms, and nothing raises any in this run"
+        )
+    if not (signals.demonstrations.members or signals.hints.members or signals.is_supervised):
+        return None
+    if signals.reflects:
+        require_speakable(playground.renderer)
+    return await Guidance.of(
+        signals,
+        playground.gateway,
+        [question.source for question in playground.questions],
+        Speech(playground.renderer, playground.tokenizer),
+    )
 
 
 def _load(model: str) -> Model:
