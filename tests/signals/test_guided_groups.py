@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from astra_mcp.errors import ConfigError
-from training.rl.core.playing import PolicyTrajectory
+from training.evaluation import sampler
 from training.render import encode
+from training.rl.core.playing import PolicyTrajectory
 from training.signals.guidance import Help, help_of
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
@@ -82,8 +83,6 @@ async def test_a_hint_stands_in_what_is_sampled_and_in_nothing_that_is_trained(
 ) -> None:
     file = tmp_path / "hints.jsonl"
     file.write_text('{"environment": "harbour", "text": "Look at the quay."}\n')
-    from training.evaluation import sampler
-
     shown: list[Sequence[Sequence[int]]] = []
     generate = sampler.ModelSampler.generate
 
