@@ -4,5 +4,5 @@ Within a group, members may play what is known to be right, or be given a hint (
 the policy may learn from what it failed at, or from what is said about it (``schedule``). Knows the renderer,
 rollouts, ``training.rl.core`` and trajectories; knows no tensor and no trainer, which import it. To read in
 this order: ``settings``, ``questions``, ``gold``, ``hints``, ``guidance``; ``schedule``, ``stored``,
-``errors``; ``reviews``, ``reflections``, ``lessons``.
+``errors``, ``lessons``; ``reviews``, ``reflections``; ``phase``.
 """

@@ -93,7 +93,7 @@ class Guidance:
             ConfigError: A question has no gold, or no hint.
             TransportError: The gateway does not tell.
         """
-        gold = await find_gold(gateway, sources) if settings.needs_gold else {}
+        gold: Gold = await find_gold(gateway, sources) if settings.needs_gold else {}
         made = cls(settings=settings, speech=speech, gold=gold, hints={})
         if not settings.hints.members or settings.hints.source == "model":
             return made

@@ -68,7 +68,9 @@ async def gather(
     settings = guidance.settings
     window = store.read(max(1, step - settings.supervision.window + 1), step)
     errors = mine_errors(window, settings.supervision)
-    gold = await play_gold([each.group for each in errors], step) if errors else []
+    gold: Sequence[PolicyTrajectory] = ()
+    if errors:
+        gold = await play_gold([each.group for each in errors], step)
     lessons, dropped = lessons_of_gold(gold)
     reflections: Sequence[Reflection] = ()
     if settings.reflects:
@@ -100,7 +102,7 @@ def keep_gathered(gathered: Gathered, step: int, folder: Path) -> None:
             for each in gathered.errors
         ],
         "reflections": [each.as_json() for each in gathered.reflections],
-        "figures": gathered.figures,
+        "figures": {**gathered.figures},
     }
     with StepFiles(folder / "phases", "json").written(step) as draft:
         draft.write_text(json.dumps(report, ensure_ascii=False, indent=1), encoding="utf-8")

@@ -95,7 +95,7 @@ class _Case:
 
     def prompt(self, gold: Gold) -> Prompt:
         """Give what asks for the text."""
-        values = {
+        values: dict[str, object] = {
             "question": _question(self.trajectory),
             "solution": [call.model_dump(mode="json") for call in gold[self.key]],
             "conversation": [*_shown(self.turns)],
@@ -189,7 +189,8 @@ def call_fault(text: str, tools: Sequence[JsonObject], renderer: Renderer) -> st
         return "empty"
     if renderer.end in text or renderer.controls.found(read.content):
         return "control_token"
-    schemas = {each["function"]["name"]: each["function"].get("parameters", {}) for each in tools}
+    functions = [cast("JsonObject", each["function"]) for each in tools]
+    schemas = {each["name"]: cast("JsonObject", each.get("parameters", {})) for each in functions}
     for call in read.calls:
         if call.name not in schemas:
             return "unknown_tool"
@@ -293,7 +294,7 @@ def _as_messages(case: _Case, guidance: Guidance) -> tuple[Message, ...]:
     made: list[Message] = []
     for each in case.prompt(guidance.gold).messages:
         kind = SystemMessage if each["role"] == "system" else UserMessage
-        made.append(kind(content=each["content"]))
+        made.append(kind(content=str(each["content"])))
     return tuple(made)
 
 

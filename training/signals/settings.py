@@ -68,6 +68,8 @@ class HintSettings(FrozenModel):
 
     @model_validator(mode="after")
     def _has_its_file(self) -> Self:
+        if not self.members and self.model_fields_set - {"members"}:
+            raise ValueError("hints need members, who are given them")
         _needs_its_file(self.source, self.file, "hints")
         return self
 

@@ -3,7 +3,7 @@
 # pyright: reportUnknownMemberType=false
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -76,7 +76,7 @@ def _optimizer(
     settings: RlSettings,
     optimizer: torch.optim.Optimizer,
     make_optimizer: Callable[[], torch.optim.Optimizer],
-) -> Iterator[torch.optim.Optimizer]:
+) -> Generator[torch.optim.Optimizer]:
     """Give the optimizer of a phase, and leave that of reinforcement learning as the settings say."""
     kind = settings.signals.supervision.optimizer
     if kind == "apart":
