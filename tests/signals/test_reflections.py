@@ -71,7 +71,8 @@ def asked(id: str, name: str, arguments: str) -> AssistantMessage:
 
 
 def note(id: str, **facts: Any) -> CallNote:
-    return CallNote(tool_call_id=id, seq=None, **{"is_error": False, "server": "harbour", **facts})
+    given: dict[str, Any] = {"is_error": False, "server": "harbour", **facts}
+    return CallNote(tool_call_id=id, seq=None, **given)
 
 
 def episode(sample: int = 0, *, group: int = 3, is_solved: bool = False) -> Trajectory:
@@ -226,9 +227,9 @@ async def test_a_model_fills_the_forms_and_is_held_to_the_tools(
         calls: list[Any] = [{"name": name, "arguments": {}}]
         return {"intent": "i", "success": "s", "mistakes": "m", "ideal_calls": calls}
 
-    case = {"category": "c", "situation": "s", "calls": [], "criteria": ["k"]}
+    case: dict[str, Any] = {"category": "c", "situation": "s", "calls": [], "criteria": ["k"]}
     review_form = {"turns": [turn("weigh"), turn("weigh")]}
-    analysis_form = {
+    analysis_form: dict[str, Any] = {
         "root_cause": "r",
         "evidence": ["a", "b"],
         "fix": "f",

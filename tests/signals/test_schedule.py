@@ -42,7 +42,12 @@ def test_planned_phases_follow_from_the_settings(
 
 def test_an_alarm_brings_a_phase_on_by_its_name_and_not_too_soon() -> None:
     settings = ScheduleSettings(first=40, alarms=("collapse",), least_gap=10)
-    raised = {3: {"collapse"}, 5: {"drift"}, 12: {"collapse"}, 13: {"collapse", "drift"}}
+    raised: dict[int, Collection[str]] = {
+        3: {"collapse"},
+        5: {"drift"},
+        12: {"collapse"},
+        13: {"collapse", "drift"},
+    }
     assert walked(Schedule(settings), range(1, 50), raised) == [3, 13, 40]
 
 
