@@ -14,7 +14,7 @@ from astra_mcp.report.html.parts import (
     Series,
 )
 from training.sft.run_folder import METRICS, read_metrics
-from training.signals.structure import State
+from training.signals.health.structure import State
 
 __all__ = ["report_of"]
 
