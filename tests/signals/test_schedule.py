@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from training.rl.native.settings import RlSettings
 from training.signals.supervision.schedule import Schedule
 from training.signals.supervision.settings import ScheduleSettings, SignalSettings
 
@@ -49,9 +50,8 @@ def test_an_alarm_brings_a_phase_on_by_its_name_and_not_too_soon() -> None:
         13: {"collapse", "calls"},
     }
     assert walked(Schedule(settings), range(1, 50), holding) == [3, 13, 40]
-    always = dict.fromkeys(
-        range(1, 50), {"collapse"}
-    )  # one phase after the other, and the planned one
+    # While it holds there is one phase after the other, and the planned one.
+    always: dict[int, Collection[str]] = dict.fromkeys(range(1, 50), ("collapse",))
     assert walked(Schedule(settings), range(1, 50), always) == [1, 11, 21, 31, 40]
 
 
@@ -100,3 +100,24 @@ LEARNING = {"learning_rate": 1e-5}
 def test_settings_that_would_do_nothing_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         SignalSettings.model_validate(settings)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ({"stages": [5, 5]}, r"stages come to 10 steps, and training\.steps is 11"),
+        ({"alarms": ["kl"]}, "names kl, which is raised with"),
+    ],
+)
+def test_a_schedule_that_its_run_cannot_keep_is_refused(
+    schedule: dict[str, Any], message: str
+) -> None:
+    settings: dict[str, Any] = {
+        "model": "start",
+        "out": "run",
+        "data": [{"environments": ["harbour"]}],
+        "training": {"learning_rate": 0.01, "steps": 11},
+        "signals": {"schedule": schedule, "supervision": LEARNING},
+    }
+    with pytest.raises(ValidationError, match=message):
+        RlSettings.model_validate(settings)
