@@ -21,7 +21,7 @@ from astra_mcp.trajectory import (
     Trajectory,
     UserMessage,
 )
-from astra_mcp.types import JsonObject
+from astra_mcp.types import JsonObject, JsonValue
 from gateway.api.seams import GoldCall
 from training.signals.supervision.gold import Speech
 from training.signals.supervision.guidance import Guidance
@@ -51,7 +51,7 @@ GOLD = [
 ]
 
 
-def tool(name: str, **properties: JsonObject) -> JsonObject:
+def tool(name: str, **properties: JsonValue) -> JsonObject:
     schema: JsonObject = {
         "type": "object",
         "properties": properties,

@@ -15,6 +15,7 @@ from typing import Any
 import anyio.to_thread
 import torch
 
+from astra_mcp.errors import ConfigError
 from astra_mcp.synthesis.asking import Asks
 from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
@@ -54,6 +55,7 @@ from training.sft.run_folder import RunFolder
 from training.sft.settings import TrainingSettings
 from training.sft.training import Ending, Outcome, Progress
 from training.signals.health.alarms import Raised
+from training.signals.health.probes import CallProbe
 from training.signals.supervision.gold import Speech
 from training.signals.supervision.guidance import (
     SIGNALS,
@@ -341,6 +343,12 @@ async def _guidance(settings: RlSettings, playground: Playground) -> Guidance | 
     """Find what the signals of a run are made of; None where there are none."""
     signals = settings.signals
     check_group(signals, settings.training.group_size, has_users=playground.users is not None)
+    has_probe = CallProbe.of(playground.renderer, playground.tokenizer) is not None
+    if "start" in signals.schedule.alarms and not has_probe:
+        raise ConfigError(
+            "signals.schedule.alarms names start, and the dialect"
+            f" {playground.renderer.dialect.name} has no start of a call"
+        )
     if not (signals.demonstrations.members or signals.hints.members or signals.is_supervised):
         return None
     if signals.reflects:
