@@ -184,12 +184,8 @@ def test_kills_within_and_between_supervised_phases_change_no_byte(place: Path) 
     delay = generator(SEED, "phases").uniform(0, MAX_DELAY)
     for step in (3, 6):  # behind which are phases
         name = f"step-{step:08d}"
-        # With the first file the phase begins; the others come behind its learning, and before its save.
-        for file in (
-            f"trajectories/{name}.jsonl",
-            f"signals/gold/{name}.jsonl",
-            f"signals/phases/{name}.json",
-        ):
+        # With the first file the phase begins; the other comes behind its learning, and before its save.
+        for file in (f"trajectories/{name}.jsonl", f"signals/gold/{name}.jsonl"):
             kill_behind(place, broken.name, broken / file)
         kill_at(place, step, delay, broken.name, last=SUPERVISED_STEPS)
     finish(place, broken.name)
