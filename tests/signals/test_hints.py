@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from astra_mcp.completions import Answer
 from astra_mcp.errors import ConfigError
 from gateway.api.seams import GoldCall
 from training.signals.supervision.hints import ask_hints, read_hints, template_hint
@@ -21,7 +22,7 @@ GOLD = {
 TEXTS = {MAIN: "Where is Ada?", FURTHER: "How heavy is Ada?"}
 
 
-def written(file: Path, *rows: dict[str, str | None]) -> HintSettings:
+def written(file: Path, *rows: dict[str, str]) -> HintSettings:
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return HintSettings(members=1, source="file", file=file)
 
@@ -47,7 +48,7 @@ def test_a_file_has_a_hint_for_each_question(tmp_path: Path) -> None:
 async def test_a_model_is_asked_once_for_a_run(
     completions: CompletionsServer, tmp_path: Path
 ) -> None:
-    def reply(body: Body) -> object:
+    def reply(body: Body) -> Answer:
         number = len(completions.requests)
         assert "Ada" in json.dumps(body["messages"])
         return says(json.dumps({"hint": f"hint {number}"}))

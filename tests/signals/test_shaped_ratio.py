@@ -1,7 +1,6 @@
 """What a token of gold counts where the ratio is shaped, and what members that were helped are held to."""
 
 import math
-from typing import cast
 
 import pytest
 import torch
@@ -28,7 +27,7 @@ def gradients(
     )
     found = loss_sums(tokens, clip=0.2, gamma=gamma)
     (gradient,) = torch.autograd.grad(found.policy, new)
-    return float(found.policy.detach()), cast("list[float]", gradient.tolist())
+    return float(found.policy.detach()), [float(each) for each in gradient]
 
 
 def test_a_shaped_token_counts_p_by_p_and_gamma() -> None:
