@@ -241,6 +241,19 @@ def test_a_file_that_says_nothing_of_what_is_played_is_refused(
         read_texts(rows, [KEY])
 
 
+def test_a_run_goes_on_with_the_texts_with_which_it_began(tmp_path: Path) -> None:
+    rows = tmp_path / "said.jsonl"
+
+    def digests(text: str) -> dict[str, str]:
+        row = {"environment": "harbour", "kind": "review", "text": text}
+        rows.write_text(json.dumps(row) + "\n")
+        return guidance(source="file", file=rows).digests
+
+    first, again, other = digests("Right."), digests("Right."), digests("Wrong.")
+    assert first == again
+    assert [name for name in first if first[name] != other[name]] == ["the reflections"]
+
+
 async def test_a_model_fills_the_forms_and_is_held_to_the_tools(
     completions: CompletionsServer,
 ) -> None:

@@ -233,7 +233,7 @@ class RlSettings(FrozenModel):
         if schedule.stages and self.training.steps > sum(schedule.stages):
             raise ValueError(
                 f"signals.schedule.stages come to {sum(schedule.stages)} steps, and training.steps is"
-                f" {self.training.steps}: make the last stage longer"
+                f" {self.training.steps}: take fewer steps, or a longer last stage in another folder"
             )
         if "kl" in schedule.alarms and self.objective.kl == "none":
             raise ValueError(
