@@ -68,6 +68,7 @@ async def test_the_error_set_is_what_failed_and_its_gold_is_learned(
     assert first["signals/updates"] == 2
     assert first["signals/loss_last"] < first["signals/loss_first"]
     assert "signals/errors" not in second
+    assert weights_in(out, 1) != weights_in(out, 2)  # it is saved behind a phase, whatever else is
     assert not (out / "signals" / "phases" / "step-00000002.json").exists()
 
 
