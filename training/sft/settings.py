@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel
@@ -15,6 +15,7 @@ __all__ = [
     "CheckpointSettings",
     "DataSet",
     "ExampleSettings",
+    "GatewayUrl",
     "LogSettings",
     "ParallelSettings",
     "Per",
@@ -29,6 +30,22 @@ __all__ = [
 _UserPath = Annotated[Path, AfterValidator(user_path)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
+def _holds_no_secret(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        raise ValueError("must be a URL such as http://127.0.0.1:8000") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be a URL such as http://127.0.0.1:8000")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must hold no user, password or query: it is kept in run.json")
+    return value
+
+
+GatewayUrl = Annotated[str, AfterValidator(_holds_no_secret)]
+"""Of a gateway, as a run's record may hold it."""
 _MOST = 2**31 - 1
 """Of what is counted in steps, examples and tokens."""
 
@@ -163,27 +180,12 @@ class ValidationSettings(FrozenModel):
     """Rows that are not trained on, for the loss."""
     environments: tuple[str, ...] = ()
     """Held-out ones that the model plays through a gateway, greedily and at T = 1."""
-    url: str | None = None
-    """Of the gateway; None takes the one that runs here, or serves its own."""
+    url: GatewayUrl | None = None
+    """None takes the one that runs here, or serves its own."""
     samples: int = Field(default=1, ge=1, le=64)
     """Episodes of each environment at T = 1."""
     every: int = Field(default=50, ge=1)
     """Steps; the last step is always validated."""
-
-    @field_validator("url")
-    @classmethod
-    def _holds_no_secret(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        try:
-            parts = urlsplit(value)
-        except ValueError:
-            raise ValueError("must be a URL such as http://127.0.0.1:8000") from None
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("must be a URL such as http://127.0.0.1:8000")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("must hold no user, password or query: it is kept in run.json")
-        return value
 
 
 class LogSettings(FrozenModel):

@@ -13,7 +13,7 @@ from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel
 from gateway.api.wire import DistractorRequest, FailureRequest
 from training.rl.core.policy import PROMPT_TOKENS, RESPONSE_TOKENS, TURNS
-from training.sft.settings import CheckpointSettings, LogSettings
+from training.sft.settings import CheckpointSettings, GatewayUrl, LogSettings
 from training.signals.health.alarms import AlarmSettings
 from training.signals.supervision.settings import SignalSettings
 
@@ -204,8 +204,8 @@ class RlSettings(FrozenModel):
     out: _UserPath
     """The run's folder."""
     seed: int = Field(default=0, ge=0, lt=2**63)
-    url: str | None = None
-    """Of the gateway; None takes the one that runs here, or serves its own."""
+    url: GatewayUrl | None = None
+    """None takes the gateway that runs here, or serves its own."""
     data: tuple[QuestionSet, ...] = Field(min_length=1)
     training: UpdateSettings
     objective: ObjectiveSettings = ObjectiveSettings()
