@@ -151,6 +151,8 @@ class StopReason(StrEnum):
     """So many calls in a row could reach no tool: by unknown names, or arguments that are no object."""
     USER_TURNS = "user_turns"
     """It answered, and the user, who would have gone on, has used up the turns."""
+    SOLVED = "solved"
+    """All sub-tasks were solved, and that was to be the end."""
     ENDED = "ended"
     """The episode ended first."""
     FAILURE = "failure"

@@ -88,6 +88,12 @@ def test_a_turn_ends_with_its_end_token_or_is_cut(model: Any) -> None:
     assert ended.is_ended
 
 
+@pytest.mark.parametrize("temperature", [-0.5, float("nan"), float("inf")])
+def test_a_temperature_that_is_none_is_refused(model: Any, temperature: float) -> None:
+    with pytest.raises(ValueError, match="a finite number from 0"):
+        sampler(model).generate(CONTEXTS, temperature=temperature, max_tokens=1, seeds=[0, 0, 0])
+
+
 def test_the_model_is_left_as_it_was_and_its_context_bounds_episodes(model: Any) -> None:
     policy = sampler(model)
     for is_training in (True, False):

@@ -1,6 +1,6 @@
 """A policy of tokens plays through a gateway: what it wrote is kept as it is, and what fails is no reward."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +10,12 @@ import pytest
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.trajectory import StopReason, ToolMessage
 from astra_mcp.types import Origin
-from gateway.api.wire import SourceEnvironment
 from training.render import encode
-from training.rl.core.playing import PolicyTrajectory, play_policy
+from training.rl.core.playing import PolicyTrajectory
 from training.rl.core.policy import PolicyLimits, Sampled
 from training.rollout.agent import UNREADABLE
-from training.rollout.plan import Rollout
 
+from policy_episodes import play, rollouts, turns
 from scripted_policy import (
     END,
     OTHER_SPELLING,
@@ -37,36 +36,8 @@ async def harbour(tmp_path: Path) -> AsyncGenerator[SmallGateway]:
         yield opened
 
 
-def turns(*script: str) -> Callable[[str], str]:
-    """Play one turn after the other, by how many the context has."""
-    return lambda context: script[context.count("<|im_start|>assistant") - 1]
-
-
-def rollouts(count: int, name: str = NAME) -> list[Rollout]:
-    source = SourceEnvironment(kind="environment", name=name)
-    return [Rollout(source=source, root_seed=1, index=index) for index in range(count)]
-
-
-async def play(
-    harbour: SmallGateway,
-    policy: ScriptedPolicy,
-    planned: Sequence[Rollout],
-    *,
-    concurrency: int = 8,
-) -> list[PolicyTrajectory]:
-    return await play_policy(
-        harbour.client,
-        policy,
-        RENDERER,
-        TOKENIZER,
-        planned,
-        temperature=1.0,
-        concurrency=concurrency,
-    )
-
-
 async def play_one(harbour: SmallGateway, policy: ScriptedPolicy) -> PolicyTrajectory:
-    (played,) = await play(harbour, policy, rollouts(1))
+    (played,) = await play(harbour.client, policy, rollouts(1, NAME))
     return played
 
 
@@ -170,7 +141,7 @@ async def test_a_failure_is_attributed_and_has_no_reward(harbour: SmallGateway) 
 
 async def test_an_episode_that_is_not_opened_keeps_no_other_waiting(harbour: SmallGateway) -> None:
     policy = ScriptedPolicy(turns(call("look"), SOLVED))
-    lost, played = await play(harbour, policy, [*rollouts(1, "nowhere"), *rollouts(1)])
+    lost, played = await play(harbour.client, policy, [*rollouts(1, "nowhere"), *rollouts(1, NAME)])
     assert lost.trajectory.failure is not None
     assert (lost.ids, lost.reward) == ((), None)
     assert played.reward == pytest.approx(1.0, abs=1e-5)
@@ -184,7 +155,7 @@ async def test_players_write_together_and_those_who_ended_are_not_waited_for(
         return SOLVED if "tons" in context or len(policy.batches[0]) == 1 else call("look")
 
     policy = ScriptedPolicy(script)
-    played = await play(harbour, policy, rollouts(5), concurrency=3)
+    played = await play(harbour.client, policy, rollouts(5, NAME), concurrency=3)
     assert [len(batch) for batch in policy.batches] == [3, 3, 2, 2]
     assert [one.trajectory.seeds.index for one in played] == [0, 1, 2, 3, 4]
 
@@ -193,10 +164,10 @@ async def test_groups_of_different_sizes_wait_for_each_other_and_not_forever(
     harbour: SmallGateway,
 ) -> None:
     policy = ScriptedPolicy(turns(call("look"), SOLVED))
-    one, other = rollouts(2)
+    one, other = rollouts(2, NAME)
     planned = [*(replace(one, sample=sample) for sample in range(3)), other]
     with anyio.fail_after(60):
-        played = await play(harbour, policy, planned, concurrency=4)
+        played = await play(harbour.client, policy, planned, concurrency=4)
     assert [len(batch) for batch in policy.batches] == [4, 4]
     assert all(each.reward for each in played)
 
@@ -209,7 +180,7 @@ async def test_an_error_of_the_policy_propagates_and_leaves_no_episode_open(
             raise MemoryError("no room")
 
     with pytest.raises(MemoryError, match="no room"):
-        await play(harbour, Broken(turns(SOLVED)), rollouts(3))
+        await play(harbour.client, Broken(turns(SOLVED)), rollouts(3, NAME))
     assert not await harbour.client.open_episodes()
 
 
@@ -218,11 +189,11 @@ async def test_what_cannot_be_played_is_refused_before_anything_is_opened(
 ) -> None:
     policy = ScriptedPolicy(turns(SOLVED))
     with pytest.raises(ValueError, match="the same"):
-        await play(harbour, policy, rollouts(1) * 2)
-    group = [replace(rollouts(1)[0], sample=sample) for sample in range(3)]
+        await play(harbour.client, policy, rollouts(1, NAME) * 2)
+    group = [replace(rollouts(1, NAME)[0], sample=sample) for sample in range(3)]
     with pytest.raises(ValueError, match="a group of 3"):
-        await play(harbour, policy, [rollouts(2)[1], *group], concurrency=2)
+        await play(harbour.client, policy, [rollouts(2, NAME)[1], *group], concurrency=2)
     too_long = ScriptedPolicy(turns(SOLVED), PolicyLimits(turn_tokens=9, context_tokens=8))
-    with pytest.raises(ValueError, match="fits no episode"):
-        await play(harbour, too_long, rollouts(1))
+    with pytest.raises(ValueError, match="fits no context of 8"):
+        await play(harbour.client, too_long, rollouts(1, NAME))
     assert policy.batches == []

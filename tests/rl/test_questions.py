@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from astra_mcp.errors import ConfigError, UnknownNameError
+from gateway.api.wire import DistractorRequest
 from training.rl.native.questions import find_held_out, find_questions
 from training.rl.native.settings import RlSettings
 
@@ -57,12 +58,33 @@ async def test_a_row_says_what_is_asked_for_and_its_set_says_the_rest(
     assert second.distractors is not None
     assert second.failures is not None
     assert (second.distractors.mode, second.failures.rate) == ("random", 0.1)
-    assert (named.distractors, named.failures) == (None, None)
+    assert (named.distractors, named.failures, named.mixture) == (None, None, ())
     assert first.version == second.version == named.version is not None
     held_out = await find_held_out(
         harbour.client, settings({"file": file}, validation={"environments": [NAME]})
     )
     assert held_out == [(named.source, named.version)]
+
+
+async def test_shares_of_distractors_are_for_what_asks_for_none(
+    harbour: SmallGateway, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "rows.jsonl", episode(distractors={"mode": "none"}), episode())
+    shares = [{"mode": "none", "share": 0.25}, {"mode": "banded", "k": 2, "share": 0.75}]
+    own, mixed, named = await find_questions(
+        harbour.client,
+        settings(
+            {"file": file, "distractors": shares},
+            {"environments": [NAME], "distractors": shares},
+        ),
+    )
+    assert (own.distractors, own.mixture) == (DistractorRequest(mode="none"), ())
+    assert mixed.mixture == named.mixture
+    assert [(each.mode, each.k, each.share) for each in mixed.mixture] == [
+        ("none", 3, 0.25),
+        ("banded", 2, 0.75),
+    ]
+    assert own.as_json() != mixed.as_json()
 
 
 @pytest.mark.parametrize(
@@ -108,6 +130,14 @@ _WRONG: list[tuple[dict[str, Any], str]] = [
     ({"objective": {"kl_weight": 0.1}}, "go together"),
     ({"training": {"learning_rate": 0.1, "mini_batches": 65}}, "has no 65 parts"),
     ({"limits": {"concurrency": 4}}, "8 episodes are played together"),
+    ({"objective": {"credit_weight": 2.0}}, "credit_weight is for credit"),
+    ({"objective": {"entropy_weight": float("inf")}}, "finite"),
+    ({"training": {"learning_rate": 0.1, "betas": [0.9, 1.5]}}, "less than 1"),
+    (
+        {"data": [{"environments": [NAME], "distractors": [{"mode": "none", "share": 0.5}]}]},
+        "shares come to 0.5, not to 1",
+    ),
+    ({"data": [{"environments": [NAME], "distractors": "banded"}]}, "write a table"),
 ]
 
 

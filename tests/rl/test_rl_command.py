@@ -1,16 +1,20 @@
 """`train rl` on a small model: what it says, and what it refuses before anything is loaded."""
 
 import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.cli.train.command import app
+from training.rollout.users.user import Users
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
 
 from micro_runs import write_micro_bundles
+from policy_episodes import ScriptedUsers
 
 pytestmark = pytest.mark.train
 
@@ -63,11 +67,50 @@ def test_a_run_plays_what_its_file_names_and_says_why_it_ends(place: Path) -> No
         ("training.stps=3", "training.stps: there is no such setting; did you mean steps?"),
         ("filling.max_age=0", "filling.max_age: Input should be greater than or equal to 1"),
         ("model=nowhere", "nowhere"),
+        ('data.0.distractors=[{mod="none"}]', "data.0.distractors.0.mod: there is no such setting"),
+        ("limits.user_turns=3", "limits.user_turns goes with user.model"),
     ],
 )
 def test_what_is_wrong_is_named_and_leaves_no_folder(
     place: Path, assignment: str, message: str
 ) -> None:
+    code, said = run("--set", assignment)
+    assert code == 2
+    assert message in said
+    assert not (place / "run").exists()
+
+
+def test_a_user_of_the_settings_speaks_in_training_and_in_validations(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_start(place / "start", size=SMALLEST)
+    users, named = ScriptedUsers(), list[str | None]()
+
+    @asynccontextmanager
+    async def open_scripted(
+        _settings: object, user: str | None, _option: str
+    ) -> AsyncGenerator[Users]:
+        named.append(user)
+        yield users
+
+    monkeypatch.setattr("astra_mcp.cli.train.rl.open_users", open_scripted)
+    held_out = json.dumps([path.name for path in (place / "environments").iterdir()][:1])
+    code, _ = run("--set", "user.model=talker", "--set", f"validation.environments={held_out}")
+    assert (code, named) == (1, ["talker"])
+    assert len(users.met) == 2 + 2  # greedy, at T = 1, and a group of two
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("limits.context_tokens=100000", "limits.context_tokens is 100000, and the model reads"),
+        ("user.model=simulated", "user.model simulated is the model of models.user.model"),
+    ],
+)
+def test_what_neither_the_model_nor_the_settings_can_do_leaves_no_folder(
+    place: Path, assignment: str, message: str
+) -> None:
+    save_start(place / "start", size=SMALLEST)
     code, said = run("--set", assignment)
     assert code == 2
     assert message in said

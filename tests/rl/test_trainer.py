@@ -1,7 +1,8 @@
 """The loop through a real gateway: batches that are full, figures, and a resume that changes no bit."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 import torch
 
 from astra_mcp.errors import ConfigError, TrainingError
-from gateway.api.wire import SourceEnvironment
+from gateway.api.wire import SourceEnvironment, SourceServers
 from training.checkpoints import CheckpointStore
 from training.render import load_tokenizer
-from training.rl.native.generation import Question
+from training.rl.core.playing import PolicyTrajectory
+from training.rl.native.generation import Question, Rewards
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.sft.training import Outcome, Progress
@@ -38,9 +40,9 @@ async def harbour(tmp_path: Path) -> AsyncGenerator[SmallGateway]:
         yield opened
 
 
-def told(number: int, earned: tuple[float, ...]) -> tuple[float, ...]:
+def told(number: int, played: Sequence[PolicyTrajectory]) -> list[float]:
     """Random weights earn nothing: every third group is told that all earned the same, the others not."""
-    return tuple(float((number + at) % 2) if number % 3 else 0.5 for at in range(len(earned)))
+    return [float((number + at) % 2) if number % 3 else 0.5 for at in range(len(played))]
 
 
 class Run:
@@ -58,6 +60,7 @@ class Run:
             held_out=[(SOURCE, None)],
         )
         self.heard: list[Progress] = []
+        self.rewards: Rewards = told
 
     def settings(self, out: Path, **sections: Any) -> RlSettings:
         training = {
@@ -86,7 +89,7 @@ class Run:
             versions={},
             hear=self.heard.append,
             should_stop=lambda: is_stopped,
-            rewards=told,
+            rewards=self.rewards,
         )
 
 
@@ -116,16 +119,18 @@ def state_in(out: Path) -> tuple[object, dict[str, list[float]]]:
     return (state["next_group"], state["buffer"]), tensors
 
 
+@pytest.mark.parametrize("credit", ["episode", "turn"])
 async def test_a_resume_plays_the_same_next_batch_and_makes_the_same_bytes(
-    start: Path, harbour: SmallGateway, tmp_path: Path
+    start: Path, harbour: SmallGateway, tmp_path: Path, credit: str
 ) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    done = await Run(start, harbour).train(whole)
+    more: dict[str, Any] = {"objective": {"credit": credit}}
+    done = await Run(start, harbour).train(whole, **more)
     assert (done.ending, done.step, done.began_at) == ("done", 4, 0)
-    stops = [await Run(start, harbour).train(broken, is_stopped=True) for _ in range(3)]
+    stops = [await Run(start, harbour).train(broken, is_stopped=True, **more) for _ in range(3)]
     assert [(each.ending, each.step) for each in stops] == [("stopped", n) for n in (1, 2, 3)]
     assert [line["filling/buffered"] for line in figures_in(broken)[1:]] == [1, 0, 1]
-    resumed = await Run(start, harbour).train(broken)
+    resumed = await Run(start, harbour).train(broken, **more)
     assert (resumed.ending, resumed.began_at) == ("done", 3)
     assert weights_in(broken, 4) == weights_in(whole, 4)
     assert state_in(broken) == state_in(whole)
@@ -153,11 +158,18 @@ async def test_a_step_tells_what_was_played_learnt_and_spent(
     ]
     assert second["filling/oldest"] == 1
     assert first["rollout/episodes"] == 12
+    assert first["rollout/reward"] == 0.5
     assert {"rollout/reward", "rollout/reward_variance", "rollout/turns", "rollout/tokens"} <= {
         *first
     }
     spent = [first[f"cpu_seconds/{part}"] for part in ("generation", "environment", "update")]
     assert min(spent) > 0
+    walls = [first[f"seconds/{part}"] for part in ("generation", "environment", "update")]
+    assert min(walls) > 0
+    assert sum(walls) <= first["seconds"]
+    assert second["seconds/validation"] > 0
+    assert {"rollout/solved_per_turn", "rollout/response_tokens", "rollout/calls"} <= {*first}
+    assert first["rollout/tokens"] <= first["rollout/response_tokens"]
     assert [*(tmp_path / "run").rglob("events.out.tfevents*")]
 
 
@@ -195,3 +207,36 @@ async def test_where_nothing_can_be_learnt_a_run_ends_with_what_to_do(
         TrainingError, match=r"step 0: of 6 groups .* 6 all members earned the same"
     ):
         await train(settings, run.playground, versions={}, hear=run.heard.append)
+
+
+async def test_own_rewards_see_what_was_played_and_need_no_job(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    run, seen = Run(start, harbour), list[PolicyTrajectory]()
+    ship = SourceServers(kind="servers", names=(NAME,), prompt="Look at the ship.")
+    run.playground = replace(run.playground, questions=[Question(source=ship, version=None)])
+
+    def short(number: int, played: Sequence[PolicyTrajectory]) -> list[float]:
+        del number
+        seen.extend(played)
+        return [float(at) for at, _ in enumerate(played)]
+
+    run.rewards = short
+    await run.train(tmp_path / "run", training={"steps": 1})
+    assert len(seen) == 6
+    assert all(one.trajectory.messages[0].content == "Look at the ship." for one in seen)
+    assert all(one.trajectory.reward is None and one.reward is None for one in seen)
+    (first,) = [line for line in figures_in(tmp_path / "run") if line["step"] == 1]
+    assert (first["rollout/reward"], first["rollout/failed"]) == (0.5, 0)
+
+
+@pytest.mark.parametrize("earned", [[1.0], [0.0, float("nan")]])
+async def test_rewards_that_are_no_numbers_end_a_run(
+    start: Path, harbour: SmallGateway, tmp_path: Path, earned: list[float]
+) -> None:
+    run = Run(start, harbour)
+    run.rewards = lambda number, played: earned
+    with pytest.raises(
+        TrainingError, match=r"the rewards of group 0 are .* each of its 2 episodes"
+    ):
+        await run.train(tmp_path / "run")

@@ -10,6 +10,7 @@ from training.render.tokens import Tokenizer
 from training.rl.core.playing import play_policy
 from training.rl.core.policy import Policy, PolicyLimits
 from training.rollout.plan import Source, plan_rollouts
+from training.rollout.users.user import Users
 
 __all__ = ["CONCURRENCY", "evaluate"]
 
@@ -27,6 +28,7 @@ async def evaluate(  # noqa: PLR0913 - the parts of a policy, and what it plays
     samples: int,
     root_seed: int,
     limits: PolicyLimits | None = None,
+    users: Users | None = None,
     concurrency: int = CONCURRENCY,
     distractors: DistractorRequest | None = None,
 ) -> Evaluation:
@@ -41,6 +43,7 @@ async def evaluate(  # noqa: PLR0913 - the parts of a policy, and what it plays
         samples: Episodes of each source at T = 1; 0 for none. They share the episode's seed.
         root_seed: Seeds of episodes and draws derive from it: two policies meet the same episodes.
         limits: Of each episode; by default those of the policy.
+        users: Speak to the policy; see :func:`~training.rl.core.playing.play_policy`.
         concurrency: Episodes at once.
         distractors: Asked for with each episode; None: the gateway decides.
 
@@ -67,6 +70,7 @@ async def evaluate(  # noqa: PLR0913 - the parts of a policy, and what it plays
             planned,
             temperature=temperature,
             limits=limits,
+            users=users,
             concurrency=concurrency,
         )
         return figures_of(played)

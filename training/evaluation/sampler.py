@@ -13,20 +13,19 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from training.rl.core.policy import PolicyLimits, Sampled
+from training.rl.core.policy import PolicyLimits, Sampled, check_temperature
 
-__all__ = ["ModelSampler", "Silence", "limits_of"]
+__all__ = ["ModelSampler", "Silence", "limits_of_model"]
 
 
-def limits_of(config: Any) -> PolicyLimits:
+def limits_of_model(config: Any) -> PolicyLimits:
     """Say how far a model goes: an episode may fill its context, and a turn an eighth of it.
 
     Args:
         config: Of the model, as Transformers has it.
     """
-    usual = PolicyLimits()
-    positions = min(usual.context_tokens, int(config.max_position_embeddings))
-    turn = min(usual.turn_tokens, max(1, positions // 8))
+    positions = int(config.max_position_embeddings)
+    turn = min(PolicyLimits().turn_tokens, max(1, positions // 8))
     return PolicyLimits(context_tokens=positions, turn_tokens=turn)
 
 
@@ -75,8 +74,8 @@ class ModelSampler:
 
     @property
     def limits(self) -> PolicyLimits:
-        """See :func:`limits_of`."""
-        return limits_of(cast("Any", self._model).config)
+        """See :func:`limits_of_model`."""
+        return limits_of_model(cast("Any", self._model).config)
 
     @torch.no_grad()
     def generate(
@@ -87,7 +86,12 @@ class ModelSampler:
         max_tokens: int,
         seeds: Sequence[int],
     ) -> list[Sampled]:
-        """Write one turn for each context; see :meth:`training.rl.core.policy.Policy.generate`."""
+        """Write one turn for each context; see :meth:`training.rl.core.policy.Policy.generate`.
+
+        Raises:
+            ValueError: The temperature is none.
+        """
+        check_temperature(temperature)
         was_training = self._model.training
         self._model.eval()
         try:

@@ -5,7 +5,7 @@ order whatever the network does. What the agent says is put down without its tho
 the user says comes from elsewhere.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -69,7 +69,7 @@ class ToolCaller(Protocol):
 class LiveEpisode:
     """An :class:`~training.rollout.agent.EpisodeView` over a tool caller."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that an episode is made of, by name
         self,
         *,
         environment: str | None,
@@ -80,6 +80,7 @@ class LiveEpisode:
         caller: ToolCaller,
         system_prompt: str | None = None,
         user: User | None = None,
+        is_solved: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         """Begin the conversation.
 
@@ -92,6 +93,7 @@ class LiveEpisode:
             caller: Calls them.
             system_prompt: First message.
             user: Says the request, and goes on speaking after each answer.
+            is_solved: Asked after each turn with a result, where the episode ends once it is.
         """
         self.environment = environment
         self.question = question
@@ -105,6 +107,7 @@ class LiveEpisode:
         if prompt and user is None:
             self._messages.append(UserMessage(content=prompt))
         self._dialogue = Dialogue(user) if user is not None else None
+        self._is_solved = is_solved
         self._allowance = Allowance()
         self._reached: LimitReachedError | None = None
         self._notes: list[CallNote] = []
@@ -246,8 +249,14 @@ class LiveEpisode:
             if ended is not None:
                 raise ended
             self._allowance.count_turn([outcome.is_invalid for outcome in outcomes])
+            if any(o.result is not None and not o.result.is_error for o in outcomes):
+                await self._end_where_solved()
             self._allowance.check()
         return tuple(Answered(text=o.text, result=o.result) for o in outcomes)
+
+    async def _end_where_solved(self) -> None:
+        if self._is_solved is not None and await self._is_solved():
+            raise LimitReachedError(StopReason.SOLVED, "all sub-tasks are solved")
 
     def _put_down(self, call: "_Prepared", outcome: "_Outcome") -> None:
         name, result = call.message.id, outcome.result

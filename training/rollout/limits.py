@@ -46,6 +46,8 @@ class PlayLimits:
     """Calls in a row of tools that there are not, or with arguments that are no JSON object."""
     user_turns: int | None = None
     """Messages of a user who goes on speaking, the first one included."""
+    when_solved: bool = False
+    """End with the turn in which the last sub-task is solved; the agent is not told before."""
 
 
 NO_LIMITS = PlayLimits()

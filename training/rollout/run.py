@@ -8,6 +8,7 @@ was played to its end is kept even then.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 import anyio
 
@@ -141,7 +142,13 @@ class _Table:
             tools=created.tools,
             caller=EpisodeClient(created.mcp_url, self.gateway.http),
             user=user,
+            is_solved=partial(self._is_solved, created.id) if self.limits.when_solved else None,
         )
+
+    async def _is_solved(self, episode: EpisodeId) -> bool:
+        """Ask the record, by the control plane: what an agent sees does not tell."""
+        reward = (await self.gateway.episode(episode)).reward
+        return reward is not None and reward.recall == 1
 
 
 async def _play_group(

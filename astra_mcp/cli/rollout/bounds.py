@@ -68,8 +68,8 @@ def ask_bounds(
     return Bounds(limits=said.limits, user=user, recorded=recorded)
 
 
-def user_config(settings: Settings, user: str) -> ModelConfig:
-    """Find the endpoint of the user's model.
+def user_config(settings: Settings, user: str, option: str = "--user") -> ModelConfig:
+    """Find the endpoint of the user's model, which that option names.
 
     Raises:
         ConfigError: No model is named, or its endpoint is not known.
@@ -78,25 +78,29 @@ def user_config(settings: Settings, user: str) -> ModelConfig:
     if user != SIMULATED:
         config = config.model_copy(update={"model": user})
     if not config.model:
-        msg = f"--user {user} is the model of models.user.model, which is not set: name one instead"
+        msg = (
+            f"{option} {user} is the model of models.user.model, which is not set: name one instead"
+        )
         raise ConfigError(msg)
     if config.base_url is None and config.api_key is None:
         raise ConfigError(
-            f"--user {user}: the endpoint of {config.model!r} is not known: set models.user.base_url, or"
+            f"{option} {user}: the endpoint of {config.model!r} is not known: set models.user.base_url, or"
             " OPENAI_API_KEY for OpenAI's"
         )
     return config
 
 
 @asynccontextmanager
-async def open_users(settings: Settings, user: str | None) -> AsyncGenerator[Users | None]:
-    """Open the model that speaks as the user; None where there is none."""
+async def open_users(
+    settings: Settings, user: str | None, option: str = "--user"
+) -> AsyncGenerator[Users | None]:
+    """Open the model that speaks as the user, which that option names; None where there is none."""
     if user is None:
         yield None
         return
     from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
     from training.rollout.users.simulated import SimulatedUsers  # noqa: PLC0415
 
-    config = user_config(settings, user)
+    config = user_config(settings, user, option)
     async with open_model(Role.USER, config) as model:
         yield SimulatedUsers(model, config.model)

@@ -6,6 +6,7 @@ from threading import Event
 
 import typer
 
+from astra_mcp.cli.rollout.bounds import open_users
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
 from astra_mcp.compose.settings import load_settings
@@ -37,6 +38,10 @@ def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) 
     """
     if settings.log.wandb_project and find_spec("wandb") is None:
         raise ConfigError("log.wandb_project needs Weights & Biases: install astra-mcp[wandb]")
+    if settings.user.model is None and "user_turns" in settings.limits.model_fields_set:
+        raise ConfigError(
+            "limits.user_turns goes with user.model: else the prompt is all that is said"
+        )
     outcome, shown = run_async(_run, settings, versions, as_json)
     print_outcome(outcome, shown, as_json=as_json)
     if outcome.ending is Ending.STOPPED:
@@ -48,10 +53,11 @@ async def _run(
     settings: RlSettings, versions: Mapping[str, str], as_json: bool
 ) -> tuple[Outcome, JsonObject]:
     tokenizer, renderer = load_tokenizer(settings.model)
-    stop = Event()
+    stop, told = Event(), load_settings()
     async with (
-        open_gateway_access(load_settings(), url=settings.url) as access,
+        open_gateway_access(told, url=settings.url) as access,
         GatewayClient(access.url, access.key) as client,
+        open_users(told, settings.user.model, "user.model") as users,
         hearing_signals(stop),
     ):
         playground = Playground(
@@ -60,6 +66,7 @@ async def _run(
             tokenizer=tokenizer,
             questions=await find_questions(client, settings),
             held_out=await find_held_out(client, settings),
+            users=users,
         )
         shown = _print_plan(settings, playground, versions, as_json=as_json)
         with show_progress(settings.training.steps) as hear:

@@ -14,7 +14,7 @@ from astra_mcp.serving.process.gateway_access import open_gateway_access
 from gateway.api.client import GatewayClient
 from gateway.edge.discovery import find_gateway
 from training.evaluation.evaluating import evaluate
-from training.evaluation.sampler import ModelSampler, Silence, limits_of
+from training.evaluation.sampler import ModelSampler, Silence, limits_of_model
 from training.render import Renderer, Tokenizer
 from training.rl.core.policy import PolicyLimits
 from training.rollout.plan import Source
@@ -76,9 +76,9 @@ class GatewayValidator:
         )
         if found.greedy.no_room == found.greedy.episodes:
             raise ConfigError(
-                "validation.environments: each prompt leaves no room for a turn of"
-                f" {limits.turn_tokens} tokens within the {limits.context_tokens} that the model reads: name"
-                " environments with fewer tools, or a model with a longer context"
+                f"validation.environments: each prompt has more than {limits.prompt_tokens} tokens, or leaves"
+                f" no room for a turn of {limits.turn_tokens} within the {limits.context_tokens} that the"
+                " model reads: name environments with fewer tools, or a model with a longer context"
             )
 
 
@@ -137,5 +137,5 @@ async def open_validator(
     ):
         found = await find_sources(client, ask_sources(asked.environments, None, None, None))
         validator = GatewayValidator(client, [*found.sources], renderer, tokenizer, settings)
-        await validator.check_room(limits_of(model_config(model)))
+        await validator.check_room(limits_of_model(model_config(model)))
         yield validator

@@ -11,9 +11,10 @@ from astra_mcp.llm.usage import Usage, note_usage
 from astra_mcp.seeds import derive_seed
 from astra_mcp.trajectory import AgentInfo, StopReason
 from astra_mcp.types import JsonObject
+from training.render.dialects.turns import RenderError
 from training.render.renderer import ParsedTurn, Rendered, Renderer
 from training.render.tokens import Tokenizer, encode
-from training.rl.core.policy import Sampled
+from training.rl.core.policy import PolicyLimits, Sampled
 from training.rl.core.token_log import TokenLog
 from training.rollout.agent import UNREADABLE, AgentError, CallRequest, EpisodeView
 
@@ -39,8 +40,7 @@ class PolicyAgent:
         logs: dict[int, tuple[int, TokenLog]],
         write: TurnWriter,
         leave: Callable[[int], None],
-        max_context: int,
-        max_tokens: int,
+        limits: PolicyLimits,
     ) -> None:
         """Seat the players.
 
@@ -50,8 +50,7 @@ class PolicyAgent:
             logs: By the seed of an episode's agent, the player's number and what its tokens are kept in.
             write: Writes a turn.
             leave: Told of each player that ended.
-            max_context: Tokens of an episode, those of the turn to come included.
-            max_tokens: Of one turn.
+            limits: Of tokens; those of turns and time are not its business.
         """
         self.info = AgentInfo(name="policy", model="policy")
         self._renderer = renderer
@@ -59,32 +58,31 @@ class PolicyAgent:
         self._logs = logs
         self._write = write
         self._leave = leave
-        self._max_context = max_context
-        self._max_tokens = max_tokens
+        self._limits = limits
         self._suffix = tokenizer.encode(renderer.sampling_only)
 
     async def play(self, episode: EpisodeView) -> StopReason:
         """Play one episode; TOKENS where its tokens leave no room for a further turn.
 
+        What came back for a turn that no other follows is in the trajectory, and not in the tokens.
+
         Raises:
-            AgentError: They leave none for the first: the policy never played, so it deserves no reward of 0.
+            AgentError: The prompt is too long, so that the policy never played and deserves no reward of 0;
+                or something cannot be shown, by no fault of the policy.
         """
         player, log = self._logs[episode.seed]
         try:
             return await self._play(episode, player, log)
+        except RenderError as error:
+            raise AgentError(f"an episode cannot be shown to the policy: {error}") from error
         finally:
             self._leave(player)
 
     async def _play(self, episode: EpisodeView, player: int, log: TokenLog) -> StopReason:
         tools: list[JsonObject] = [tool.as_openai() for tool in episode.tools]
-        self._show(log, self._renderer.shown(episode.messages, tools))
-        if not self._has_room(log):
-            num_shown = len(log.ids) + len(self._suffix)
-            raise AgentError(
-                f"the prompt has {num_shown} tokens, which leaves no room for a turn of"
-                f" {self._max_tokens} within {self._max_context}"
-            )
-        while self._has_room(log):
+        log.show(self._tokens(self._renderer.shown(episode.messages, tools)))
+        self._check_prompt(log)
+        while True:
             turn = await self._turn(player, log, derive_seed(episode.seed, "turn", len(log.turns)))
             if not log.turns[-1].is_ended:
                 episode.answer(turn.content, reasoning=turn.reasoning)
@@ -98,11 +96,29 @@ class PolicyAgent:
                 if await episode.hear() is None:
                     return StopReason.ANSWER
             said = episode.messages
-            self._show(log, self._renderer.shown_after(said[:before], said[before:]))
-        return StopReason.TOKENS
+            shown = self._tokens(self._renderer.shown_after(said[:before], said[before:]))
+            if not self._has_room(log, len(shown)):
+                return StopReason.TOKENS
+            log.show(shown)
 
-    def _has_room(self, log: TokenLog) -> bool:
-        return len(log.ids) + len(self._suffix) + self._max_tokens <= self._max_context
+    def _check_prompt(self, log: TokenLog) -> None:
+        num_shown, limits = len(log.ids) + len(self._suffix), self._limits
+        if num_shown > limits.prompt_tokens:
+            raise AgentError(
+                f"the prompt has {num_shown} tokens, and may have {limits.prompt_tokens}"
+            )
+        if not self._has_room(log):
+            raise AgentError(
+                f"the prompt has {num_shown} tokens, which leaves no room for a turn of"
+                f" {limits.turn_tokens} within {limits.context_tokens}"
+            )
+
+    def _has_room(self, log: TokenLog, num_further: int = 0) -> bool:
+        """Whether a whole turn fits behind what is there, and so many further tokens."""
+        limits = self._limits
+        length = len(log.ids) + num_further + len(self._suffix) + limits.turn_tokens
+        most = min(limits.context_tokens, log.num_prompt + limits.response_tokens)
+        return length <= most
 
     async def _turn(self, player: int, log: TokenLog, seed: int) -> ParsedTurn:
         context = (*log.ids, *self._suffix)
@@ -111,9 +127,9 @@ class PolicyAgent:
         note_usage(Usage(calls=1, prompt_tokens=len(context), completion_tokens=len(sampled.ids)))
         return self._renderer.parse(self._tokenizer.decode(sampled.ids))
 
-    def _show(self, log: TokenLog, shown: Rendered) -> None:
-        """Append what the policy is shown, without what it is shown for sampling alone."""
-        log.show(encode(shown, self._tokenizer).ids)
+    def _tokens(self, shown: Rendered) -> tuple[int, ...]:
+        """Give what the policy is shown, without what it is shown for sampling alone."""
+        return encode(shown, self._tokenizer).ids
 
 
 def _requests(turn: ParsedTurn) -> list[CallRequest]:

@@ -27,6 +27,11 @@ class TokenLog:
         self.logprobs: list[float] = []
         self.turns: list[TokenTurn] = []
 
+    @property
+    def num_prompt(self) -> int:
+        """Tokens before the first turn."""
+        return self.turns[0].begin if self.turns else len(self.ids)
+
     def show(self, ids: Sequence[int]) -> None:
         """Append what the policy is shown."""
         self.ids += ids

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, cast
 
-from astra_mcp.errors import TrainingError
+import anyio.to_thread
+
+from astra_mcp.errors import ConfigError, TrainingError
 from astra_mcp.seeds import derive_seed, generator
 from astra_mcp.types import JsonObject
 from gateway.api.client import GatewayClient
@@ -14,16 +17,32 @@ from training.render import Renderer, Tokenizer
 from training.rl.core.filling import Group
 from training.rl.core.playing import PolicyTrajectory, play_policy
 from training.rl.core.policy import Policy, PolicyLimits, Sampled
-from training.rl.native.settings import RlSettings
+from training.rl.native.settings import DistractorShare, RlSettings
 from training.rollout.plan import Rollout, Source
+from training.rollout.users.user import Users
 
-__all__ = ["Generation", "Member", "Question", "Rewards", "group_of", "group_state", "limits_of"]
+__all__ = [
+    "DISTRACTORS",
+    "Generation",
+    "Member",
+    "MemberTurn",
+    "Question",
+    "Rewards",
+    "group_of",
+    "group_state",
+    "limits_of_episode",
+]
+
+DISTRACTORS = "distractors"
+"""Label that names the mode of distractors, where the run asked for one."""
 
 _MAX_LOST_ROUNDS = 5
 """So many rounds in a row of which no group is whole end a run: something is broken."""
 
-Rewards = Callable[[int, tuple[float, ...]], tuple[float, ...]]
-"""What the members of a group are told that they earned, by the group's number and what they did earn."""
+Rewards = Callable[[int, Sequence[PolicyTrajectory]], Sequence[float]]
+"""What episodes of a group earned, by the group's number and the episodes, of which none failed. Called in a
+thread, for one group after the other; also for what is left of a group that is not trained on.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +52,10 @@ class Question:
     source: Source
     version: str | None
     distractors: DistractorRequest | None = None
+    """None, like the next: the gateway decides."""
     failures: FailureRequest | None = None
+    mixture: tuple[DistractorShare, ...] = ()
+    """In the place of the one kind of distractors: several, of which each group gets one."""
 
     def as_json(self) -> JsonObject:
         """Give all of it."""
@@ -42,7 +64,30 @@ class Question:
             "source": self.source.model_dump(mode="json"),
             "version": self.version,
             **{name: each and each.model_dump(mode="json") for name, each in asked.items()},
+            "mixture": [each.model_dump(mode="json") for each in self.mixture],
         }
+
+    def drawn(self, draw: float) -> DistractorRequest | None:
+        """Give the distractors of one group.
+
+        Args:
+            draw: In [0, 1).
+        """
+        for each in self.mixture:
+            draw -= each.share
+            if draw < 0 or each is self.mixture[-1]:
+                return DistractorRequest(mode=each.mode, k=each.k)
+        return self.distractors
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTurn:
+    """Where a turn stands among the tokens of its episode, and what it came to."""
+
+    begin: int
+    end: int
+    solved: int
+    """Sub-tasks that were not solved before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +99,15 @@ class Member:
     """Which of them the policy wrote."""
     logprobs: tuple[float, ...]
     """Of those, when they were written; 0 at all others."""
+    turns: tuple[MemberTurn, ...] = ()
+    """All of them; they are for the credit of turns alone."""
+
+    @classmethod
+    def of(cls, played: PolicyTrajectory) -> "Member":
+        """Keep what an update needs of an episode."""
+        solved = zip(played.turns, played.solved_by_turn, strict=True)
+        turns = tuple(MemberTurn(turn.begin, turn.end, count) for turn, count in solved)
+        return cls(played.ids, played.mask, played.logprobs, turns)
 
     @property
     def num_written(self) -> int:
@@ -76,6 +130,7 @@ class Generation:
         text: tuple[Renderer, Tokenizer],
         questions: Sequence[Question],
         *,
+        users: Users | None = None,
         rewards: Rewards | None = None,
     ) -> None:
         self.next_number = 0
@@ -86,6 +141,7 @@ class Generation:
         self._gateway = gateway
         self._text = text
         self._questions = questions
+        self._users = users
         self._rewards = rewards
         self._lost_rounds = 0
 
@@ -93,7 +149,8 @@ class Generation:
         """Play the next groups at T = 1.
 
         Raises:
-            TrainingError: Round after round, no group came through; names the last failure.
+            TrainingError: Round after round, no group came through; names the last failure. Or rewards are
+                no numbers.
             RefusedError: The gateway does not take what is asked for.
         """
         numbers = range(self.next_number, self.next_number + count)
@@ -104,21 +161,28 @@ class Generation:
             *self._text,
             [r for number in numbers for r in self._rollouts(number, step)],
             temperature=1.0,
-            limits=limits_of(self._settings, self.policy),
+            limits=limits_of_episode(self._settings, self.policy.limits),
+            users=self._users,
             concurrency=self._settings.limits.concurrency,
         )
         self.next_number += count
-        self.played += played
-        groups = [
-            self._group(number, step, played[at * size : (at + 1) * size])
-            for at, number in enumerate(numbers)
-        ]
+        groups: list[Group[Member]] = []
+        for at, number in enumerate(numbers):
+            members = played[at * size : (at + 1) * size]
+            if self._rewards is not None:
+                members = await anyio.to_thread.run_sync(_told, self._rewards, number, members)
+            self.played += members
+            groups.append(_group(number, step, members))
         self._watch(groups, played)
         return groups
 
     def _rollouts(self, number: int, step: int) -> list[Rollout]:
         asked = self._questions[self._place(number)]
+        draw = generator(self._settings.seed, "rl", DISTRACTORS, number).random()
+        distractors = asked.drawn(draw)
         labels = {"run": self._settings.out.name, "step": str(step), "group": str(number)}
+        if distractors is not None:
+            labels[DISTRACTORS] = distractors.mode
         return [
             Rollout(
                 source=asked.source,
@@ -126,7 +190,7 @@ class Generation:
                 root_seed=derive_seed(self._settings.seed, "rl", "episodes") >> 1,
                 index=number,
                 sample=sample,
-                distractors=asked.distractors,
+                distractors=distractors,
                 failures=asked.failures,
                 labels=labels,
             )
@@ -140,15 +204,6 @@ class Generation:
         generator(self._settings.seed, "rl", "order", epoch).shuffle(order)
         return order[place]
 
-    def _group(self, number: int, step: int, played: Sequence[PolicyTrajectory]) -> Group[Member]:
-        """Put a group together; one with an episode that failed has no rewards, and keeps no tokens."""
-        earned = tuple(one.reward for one in played if one.reward is not None)
-        if len(earned) < len(played):
-            return Group(number=number, step=step, rewards=None, members=())
-        told = self._rewards(number, earned) if self._rewards else earned
-        members = tuple(Member(one.ids, one.mask, one.logprobs) for one in played)
-        return Group(number=number, step=step, rewards=told, members=members)
-
     def _watch(self, groups: Sequence[Group[Member]], played: Sequence[PolicyTrajectory]) -> None:
         is_lost = all(group.rewards is None for group in groups)
         self._lost_rounds = self._lost_rounds + 1 if is_lost else 0
@@ -159,30 +214,77 @@ class Generation:
             )
 
 
+def _told(
+    rewards: Rewards, number: int, played: Sequence[PolicyTrajectory]
+) -> list[PolicyTrajectory]:
+    """Ask what the episodes of a group earned; one that failed earns nothing, and nobody is asked."""
+    whole = [one for one in played if one.trajectory.failure is None]
+    earned = [*rewards(number, whole)] if whole else []
+    if len(earned) != len(whole) or not all(map(isfinite, earned)):
+        raise TrainingError(
+            f"the rewards of group {number} are {earned}: a number for each of its {len(whole)} episodes is"
+            " asked for"
+        )
+    told = iter(earned)
+    return [
+        replace(one, told=float(next(told))) if one.trajectory.failure is None else one
+        for one in played
+    ]
+
+
+def _group(number: int, step: int, played: Sequence[PolicyTrajectory]) -> Group[Member]:
+    """Put a group together; one with an episode that failed has no rewards, and keeps no tokens."""
+    earned = tuple(one.reward for one in played if one.reward is not None)
+    if len(earned) < len(played):
+        return Group(number=number, step=step, rewards=None, members=())
+    members = tuple(map(Member.of, played))
+    return Group(number=number, step=step, rewards=earned, members=members)
+
+
 def _last_failure(played: Sequence[PolicyTrajectory]) -> str:
     for one in reversed(played):
         failure = one.trajectory.failure
         if failure is not None:
             return f"at the boundary {failure.boundary}: {failure.message}"
-    return "the source has nothing to solve, so there is no reward"
+    return "the source has nothing to solve, so there is no reward: give rewards of your own"
 
 
-def limits_of(settings: RlSettings, policy: Policy) -> PolicyLimits:
-    """Give the limits of an episode, those of the policy where the settings say nothing."""
-    asked, usual = settings.limits, policy.limits
-    return PolicyLimits(
+def limits_of_episode(settings: RlSettings, usual: PolicyLimits) -> PolicyLimits:
+    """Give the limits of an episode.
+
+    Args:
+        settings: Of the run.
+        usual: Those of the policy, which hold where the settings say nothing.
+
+    Raises:
+        ConfigError: The model does not read so much, or a turn fits no episode.
+    """
+    asked = settings.limits
+    if asked.context_tokens is not None and asked.context_tokens > usual.context_tokens:
+        raise ConfigError(
+            f"limits.context_tokens is {asked.context_tokens}, and the model reads"
+            f" {usual.context_tokens}"
+        )
+    limits = PolicyLimits(
         turns=asked.turns,
-        turn_tokens=asked.turn_tokens or usual.turn_tokens,
+        user_turns=asked.user_turns,
+        prompt_tokens=asked.prompt_tokens,
+        response_tokens=asked.response_tokens,
         context_tokens=asked.context_tokens or usual.context_tokens,
+        turn_tokens=asked.turn_tokens or usual.turn_tokens,
+        end_when_solved=asked.end_when_solved,
     )
+    if limits.fault is not None:
+        raise ConfigError(f"limits.{limits.fault}")
+    return limits
 
 
 class _MeasuredPolicy:
-    """A policy, and the processor time that it takes."""
+    """A policy, and the wall and processor time that it takes."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self.cpu_seconds = 0.0
+        self.seconds = self.cpu_seconds = 0.0
 
     @property
     def limits(self) -> PolicyLimits:
@@ -196,13 +298,14 @@ class _MeasuredPolicy:
         max_tokens: int,
         seeds: Sequence[int],
     ) -> list[Sampled]:
-        began = time.process_time()
+        began, began_cpu = time.perf_counter(), time.process_time()
         try:
             return self._policy.generate(
                 contexts, temperature=temperature, max_tokens=max_tokens, seeds=seeds
             )
         finally:
-            self.cpu_seconds += time.process_time() - began
+            self.seconds += time.perf_counter() - began
+            self.cpu_seconds += time.process_time() - began_cpu
 
 
 def group_state(group: Group[Member]) -> dict[str, Any]:
@@ -212,7 +315,12 @@ def group_state(group: Group[Member]) -> dict[str, Any]:
         "step": group.step,
         "rewards": list(group.rewards or ()),
         "members": [
-            {"ids": list(m.ids), "mask": list(m.mask), "logprobs": list(m.logprobs)}
+            {
+                "ids": list(m.ids),
+                "mask": list(m.mask),
+                "logprobs": list(m.logprobs),
+                "turns": [[turn.begin, turn.end, turn.solved] for turn in m.turns],
+            }
             for m in group.members
         ],
     }
@@ -226,6 +334,12 @@ def group_of(state: Mapping[str, Any]) -> Group[Member]:
         step=state["step"],
         rewards=tuple(state["rewards"]),
         members=tuple(
-            Member(tuple(m["ids"]), tuple(m["mask"]), tuple(m["logprobs"])) for m in members
+            Member(
+                tuple(m["ids"]),
+                tuple(m["mask"]),
+                tuple(m["logprobs"]),
+                tuple(MemberTurn(*turn) for turn in m["turns"]),
+            )
+            for m in members
         ),
     )

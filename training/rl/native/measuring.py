@@ -3,9 +3,9 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from statistics import pvariance
+from statistics import fmean, pvariance
 from typing import Any, cast
 
 import torch
@@ -15,7 +15,7 @@ from accelerate.tracking import TensorBoardTracker, WandBTracker
 from training.evaluation.figures import figures_of
 from training.rl.core.filling import Filled
 from training.rl.core.playing import PolicyTrajectory
-from training.rl.native.generation import Member
+from training.rl.native.generation import DISTRACTORS, Member
 from training.rl.native.settings import RlSettings
 
 __all__ = ["Meter", "figures_of_rollouts", "open_trackers"]
@@ -52,6 +52,11 @@ def figures_of_rollouts(
         filled: The batch.
     """
     calls = [note for one in played for note in one.trajectory.calls]
+    by_mode: dict[str, list[PolicyTrajectory]] = {}
+    for one in played:
+        mode = one.trajectory.labels.get(DISTRACTORS)
+        if mode is not None:
+            by_mode.setdefault(mode, []).append(one)
     scored = [one.reward for one in played if one.reward is not None]
     judged = figures_of(played)
     rates: dict[str, float] = {}
@@ -66,6 +71,7 @@ def figures_of_rollouts(
     return {
         **judged.metrics("rollout/"),
         **rates,
+        **{name: value for each in sorted(by_mode.items()) for name, value in _of_mode(*each)},
         "filling/groups": filled.rolled_out,
         "filling/degenerate": filled.degenerate,
         "filling/failed": filled.failed,
@@ -74,6 +80,18 @@ def figures_of_rollouts(
         "filling/buffered": filled.buffered,
         "filling/oldest": filled.oldest,
     }
+
+
+def _of_mode(mode: str, played: Sequence[PolicyTrajectory]) -> Iterator[tuple[str, float]]:
+    """Tell what the episodes with one mode of distractors came to."""
+    scored = [one.reward for one in played if one.reward is not None]
+    calls = [note for one in played for note in one.trajectory.calls]
+    prefix = f"rollout/{DISTRACTORS}/{mode}"
+    yield f"{prefix}/episodes", len(played)
+    if scored:
+        yield f"{prefix}/reward", fmean(scored)
+    if calls:
+        yield f"{prefix}/call_rate", fmean(bool(note.is_distractor) for note in calls)
 
 
 @contextmanager

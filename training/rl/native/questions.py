@@ -3,17 +3,17 @@
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypedDict, cast
 
 from pydantic import ValidationError
 
 from astra_mcp.errors import ConfigError, UnknownNameError, fault_words
 from gateway.api.client import GatewayClient
 from gateway.api.seams import EnvironmentInfo
-from gateway.api.wire import EpisodeRequest, SourceEnvironment
+from gateway.api.wire import DistractorRequest, EpisodeRequest, SourceEnvironment
 from training.export.row_files import read_rows
 from training.rl.native.generation import Question
-from training.rl.native.settings import QuestionSet, RlSettings
+from training.rl.native.settings import DistractorShare, QuestionSet, RlSettings
 from training.rollout.plan import Source
 
 __all__ = ["find_held_out", "find_questions"]
@@ -79,8 +79,8 @@ async def _of_names(
             yield Question(
                 source=SourceEnvironment(kind="environment", name=name, question=question),
                 version=there[name].version,
-                distractors=asked.distractors,
                 failures=asked.failures,
+                **_distractors(asked),
             )
 
 
@@ -91,16 +91,34 @@ def _of_file(
         if isinstance(row, str):
             raise ConfigError(f"{file}: row {number} {row}")
         episode = _episode_of(file, number, row)
-        version = None
+        version, own = None, episode.distractors
         if isinstance(episode.source, SourceEnvironment):
             _require(f"{file}: row {number}", [episode.source.name], there)
             version = there[episode.source.name].version
         yield Question(
             source=episode.source,
             version=version,
-            distractors=episode.distractors or asked.distractors,
             failures=episode.failures or asked.failures,
+            **(_distractors(asked) if own is None else _Distractors(distractors=own)),
         )
+
+
+class _Distractors(TypedDict, total=False):
+    """What a question says of them."""
+
+    distractors: DistractorRequest
+    mixture: tuple[DistractorShare, ...]
+
+
+def _distractors(asked: QuestionSet) -> _Distractors:
+    """Take one kind for what all groups get."""
+    match asked.distractors:
+        case ():
+            return {}
+        case (one,):
+            return {"distractors": DistractorRequest(mode=one.mode, k=one.k)}
+        case several:
+            return {"mixture": several}
 
 
 def _episode_of(file: Path, number: int, row: Mapping[str, object]) -> EpisodeRequest:

@@ -3,17 +3,21 @@
 What ASTRA leaves open (group size, delta, epsilon of the clip) has a usual value here.
 """
 
+import math
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from astra_mcp.home import user_path
 from astra_mcp.types import FrozenModel
 from gateway.api.wire import DistractorRequest, FailureRequest
+from training.rl.core.policy import PROMPT_TOKENS, RESPONSE_TOKENS, TURNS
 from training.sft.settings import CheckpointSettings, LogSettings
 
 __all__ = [
+    "Credit",
+    "DistractorShare",
     "FillingSettings",
     "KlUse",
     "LimitSettings",
@@ -21,11 +25,29 @@ __all__ = [
     "QuestionSet",
     "RlSettings",
     "UpdateSettings",
+    "UserSettings",
     "ValidationSettings",
 ]
 
 _UserPath = Annotated[Path, AfterValidator(user_path)]
+_Beta = Annotated[float, Field(ge=0, lt=1)]
+Credit = Literal["episode", "turn"]
 KlUse = Literal["none", "metric", "loss"]
+
+
+class DistractorShare(DistractorRequest):
+    """Which task-irrelevant tools to mix in, and how many groups have these. Source: ASTRA sec. 3.2.2."""
+
+    share: float = Field(default=1.0, gt=0, le=1)
+    """Of the groups of a set; a draw by the group's number decides which."""
+
+
+def _listed(value: object) -> object:
+    """Take one table for the list of it."""
+    if isinstance(value, str):
+        raise ValueError('write a table, such as {mode = "banded"}, or a list of tables')  # noqa: TRY004
+    many = isinstance(value, list | tuple)
+    return cast("object", value) if many else [value]
 
 
 class QuestionSet(FrozenModel):
@@ -39,9 +61,18 @@ class QuestionSet(FrozenModel):
     """Rows of ``export rl`` (.jsonl, .ndjson, .parquet) in the place of names. An episode of a row may ask
     for ``distractors`` and ``failures`` of its own; its seed is not used: seeds derive from the run's.
     """
-    distractors: DistractorRequest | None = None
-    """Where a row asks for none; None, like the next: the gateway decides."""
+    distractors: Annotated[tuple[DistractorShare, ...], BeforeValidator(_listed)] = ()
+    """Where a row says nothing of them: one kind, or several by shares. Empty: the gateway decides."""
     failures: FailureRequest | None = None
+    """Where a row says nothing of them; None: the gateway decides."""
+
+    @field_validator("distractors")
+    @classmethod
+    def _are_all(cls, kinds: tuple[DistractorShare, ...]) -> tuple[DistractorShare, ...]:
+        shares = math.fsum(kind.share for kind in kinds)
+        if kinds and not math.isclose(shares, 1, abs_tol=1e-6):
+            raise ValueError(f'the shares come to {shares:g}, not to 1; "none" may have one too')
+        return kinds
 
     @model_validator(mode="after")
     def _has_one_kind(self) -> Self:
@@ -59,13 +90,20 @@ class ObjectiveSettings(FrozenModel):
     """Epsilon."""
     kl: KlUse = "none"
     """Of a divergence from the model that the run began with: nothing, a figure, or a part of the loss."""
-    kl_weight: float = Field(default=0.0, ge=0)
+    kl_weight: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Beta; needs ``kl`` to be ``loss``."""
-    entropy_weight: float = Field(default=0.0, ge=0)
+    entropy_weight: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Of a bonus on the entropy of each token."""
+    credit: Credit = "episode"
+    """What an advantage is for: a whole episode, as in the paper, or each turn by what it solved. Formula:
+    :func:`training.rl.native.credit.turn_advantages`."""
+    credit_weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """Of what tells the turns of an episode apart; for ``credit`` ``turn`` alone."""
 
     @model_validator(mode="after")
     def _weighs_what_is_used(self) -> Self:
+        if self.credit != "turn" and self.credit_weight != 1:
+            raise ValueError('credit_weight is for credit = "turn"')
         if (self.kl == "loss") != (self.kl_weight > 0):
             raise ValueError('kl = "loss" and a kl_weight above 0 go together')
         return self
@@ -86,9 +124,9 @@ class UpdateSettings(FrozenModel):
     """Episodes that are computed at once; changes memory and speed, and sums in their last digits."""
     learning_rate: float = Field(gt=0, le=1)
     """Constant, as in the paper."""
-    betas: tuple[float, float] = (0.9, 0.95)
-    weight_decay: float = Field(default=0.0, ge=0)
-    clip_norm: float = Field(default=1.0, gt=0)
+    betas: tuple[_Beta, _Beta] = (0.9, 0.95)
+    weight_decay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    clip_norm: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _can_be_cut(self) -> Self:
@@ -101,7 +139,7 @@ class UpdateSettings(FrozenModel):
 class FillingSettings(FrozenModel):
     """How batches are filled. Source: ASTRA sec. 3.1."""
 
-    min_spread: float = Field(default=1e-6, ge=0)
+    min_spread: float = Field(default=1e-6, ge=0, allow_inf_nan=False)
     """Delta: a group trains where the standard deviation of its rewards is more."""
     max_age: int | None = Field(default=None, ge=1)
     """Steps that a group may wait; None is without bound."""
@@ -112,13 +150,29 @@ class FillingSettings(FrozenModel):
 class LimitSettings(FrozenModel):
     """How far the policy may go in one episode."""
 
-    turns: int = Field(default=32, ge=1)
-    """Source: ASTRA sec. 3.2.2."""
+    turns: int = Field(default=TURNS, ge=1)
+    """Source, like that of the next three: ASTRA sec. 3.2.2."""
+    user_turns: int = Field(default=TURNS, ge=1)
+    """Of a user who goes on speaking, the first one included."""
+    prompt_tokens: int = Field(default=PROMPT_TOKENS, ge=1)
+    """Of the first prompt; an episode with a longer one fails, and has no reward."""
+    response_tokens: int = Field(default=RESPONSE_TOKENS, ge=1)
+    """Of all that follows the prompt: what the policy wrote, and what it was shown in between."""
     turn_tokens: int | None = Field(default=None, ge=1)
-    """None, like the next: as many as the model's context suggests."""
+    """None: as many as the model's context suggests."""
     context_tokens: int | None = Field(default=None, ge=2)
+    """Of prompt and response together; None: all that the model reads, which is the most."""
+    end_when_solved: bool = False
+    """End an episode with the turn in which the last sub-task is solved."""
     concurrency: int = Field(default=64, ge=1, le=4096)
     """Episodes at once; not fewer than a group has."""
+
+
+class UserSettings(FrozenModel):
+    """Who speaks to the policy after its answers, in training and validation. Source: ASTRA sec. 3.2.2."""
+
+    model: str | None = Field(default=None, min_length=1)
+    """As in ``rollout --user``: ``simulated``, or a model's name; None: the prompt is all that is said."""
 
 
 class ValidationSettings(FrozenModel):
@@ -146,6 +200,7 @@ class RlSettings(FrozenModel):
     objective: ObjectiveSettings = ObjectiveSettings()
     filling: FillingSettings = FillingSettings()
     limits: LimitSettings = LimitSettings()
+    user: UserSettings = UserSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     validation: ValidationSettings = ValidationSettings()
     log: LogSettings = LogSettings()

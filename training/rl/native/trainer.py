@@ -17,7 +17,7 @@ from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
 from training.checkpoints import CheckpointStore, CheckpointWriter
 from training.evaluation.evaluating import evaluate
-from training.evaluation.sampler import ModelSampler
+from training.evaluation.sampler import ModelSampler, limits_of_model
 from training.render import Renderer, Tokenizer
 from training.rl.core.filling import BatchFilling
 from training.rl.native.generation import (
@@ -27,16 +27,18 @@ from training.rl.native.generation import (
     Rewards,
     group_of,
     group_state,
-    limits_of,
+    limits_of_episode,
 )
 from training.rl.native.measuring import Meter, figures_of_rollouts, open_trackers
 from training.rl.native.settings import RlSettings
 from training.rl.native.update import Update
 from training.rollout.plan import Source
+from training.rollout.users.user import Users
 from training.sft.model import (
     Model,
     load_model,
     make_optimizer,
+    model_config,
     optimizer_state,
     restore_optimizer,
     side_files,
@@ -61,6 +63,8 @@ class Playground:
     """To learn from."""
     held_out: Sequence[tuple[Source, str | None]] = ()
     """To be judged by."""
+    users: Users | None = None
+    """Speak to the policy, in validations too; without them the prompt of a source is all that is said."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -88,14 +92,18 @@ async def train(
         versions: Of the libraries, for the record.
         hear: Told of each step.
         should_stop: Asked after each step.
-        rewards: What members of a group are told that they earned; by default what they did.
+        rewards: What episodes earned, in the place of the gateway's reward. Those of a validation are judged
+            by the gateway.
 
     Raises:
-        ConfigError: The folder holds another run, or the model cannot be loaded.
+        ConfigError: The folder holds another run, the model cannot be loaded, or it does not read as much as
+            the limits say.
         CheckpointError: A checkpoint cannot be written.
         TrainingError: Too few groups can teach something, no group comes through, or the loss is no number.
         RefusedError: The gateway does not take what is asked for.
     """
+    # Limits that the model cannot keep are refused before anything is begun.
+    limits_of_episode(settings, limits_of_model(model_config(settings.model)))
     folder = RunFolder.open(settings, playground.digests, versions)
     keep = settings.checkpoints
     store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
@@ -142,6 +150,7 @@ class _Run:
             ModelSampler(self._model, playground.tokenizer.end_ids),
             (playground.renderer, playground.tokenizer),
             playground.questions,
+            users=playground.users,
             rewards=rewards,
         )
         self._filling = BatchFilling[Member](
@@ -180,22 +189,26 @@ class _Run:
 
     async def _step(self, number: int) -> dict[str, float]:
         whole, policy = Meter(), self._generation.policy
-        policy.cpu_seconds = 0.0
+        policy.seconds = policy.cpu_seconds = 0.0
         self._generation.played.clear()
         filled = await self._filling.fill(number, partial(self._generation.play, number))
-        generation, playing = policy.cpu_seconds, whole.cpu_seconds
+        playing, playing_cpu = whole.seconds, whole.cpu_seconds
         learned = await anyio.to_thread.run_sync(self._update.learn, filled.groups, number)
         return {
             **figures_of_rollouts(self._generation.played, filled),
             **learned,
-            "cpu_seconds/generation": generation,
-            "cpu_seconds/environment": playing - generation,
+            "cpu_seconds/generation": policy.cpu_seconds,
+            "cpu_seconds/environment": playing_cpu - policy.cpu_seconds,
+            "seconds/generation": policy.seconds,
+            "seconds/environment": playing - policy.seconds,
+            "seconds/update": whole.seconds - playing,
             "seconds": whole.seconds,
         }
 
     async def _validation(self) -> dict[str, float]:
         if not self._playground.held_out:
             return {}
+        spent = Meter()
         found = await evaluate(
             self._playground.gateway,
             ModelSampler(self._model, self._playground.tokenizer.end_ids),
@@ -204,10 +217,15 @@ class _Run:
             self._playground.held_out,
             samples=self._settings.validation.samples,
             root_seed=self._settings.seed,
-            limits=limits_of(self._settings, self._generation.policy),
+            limits=limits_of_episode(self._settings, self._generation.policy.limits),
+            users=self._playground.users,
             concurrency=self._settings.limits.concurrency,
         )
-        return found.metrics()
+        return {
+            **found.metrics(),
+            "cpu_seconds/validation": spent.cpu_seconds,
+            "seconds/validation": spent.seconds,
+        }
 
     def _tell(
         self,

@@ -15,6 +15,7 @@ from torch import Tensor
 from astra_mcp.errors import TrainingError
 from astra_mcp.seeds import generator
 from training.rl.core.filling import Group
+from training.rl.native.credit import turn_advantages
 from training.rl.native.generation import Member
 from training.rl.native.objective import Tokens, advantages, loss_sums
 from training.rl.native.settings import RlSettings
@@ -22,7 +23,8 @@ from training.sft.model import Model
 
 __all__ = ["Update"]
 
-_Row = tuple[Member, float]
+_Row = tuple[Member, tuple[float, ...]]
+"""An episode, and the advantage of each of its tokens, which is used of those alone that the policy wrote."""
 RowT = TypeVar("RowT")
 
 
@@ -76,11 +78,7 @@ class Update:
             TrainingError: The loss is no number any more; the model is as before that part.
         """
         began = time.process_time()
-        rows = [
-            row
-            for group in groups
-            for row in zip(group.members, advantages(group.rewards or ()), strict=True)
-        ]
+        rows = [row for group in groups for row in self._rows(group)]
         generator(self._settings.seed, "rl", "mini-batches", step).shuffle(rows)
         parts = [*_cut(rows, self._settings.training.mini_batches)]
         sums: dict[str, float] = {}
@@ -94,6 +92,18 @@ class Update:
             "trained_tokens": written,
             "cpu_seconds/update": time.process_time() - began,
         }
+
+    def _rows(self, group: Group[Member]) -> list[_Row]:
+        objective, scores = self._settings.objective, advantages(group.rewards or ())
+        if objective.credit == "episode":
+            alike = zip(group.members, scores, strict=True)
+            return [(member, (score,) * len(member.ids)) for member, score in alike]
+        solved = [[turn.solved for turn in member.turns] for member in group.members]
+        by_turn = turn_advantages(scores, solved, weight=objective.credit_weight)
+        return [
+            (member, _of_tokens(member, found))
+            for member, found in zip(group.members, by_turn, strict=True)
+        ]
 
     def _learn_part(self, part: Sequence[_Row], step: int) -> dict[str, float]:
         objective, settings = self._settings.objective, self._settings.training
@@ -144,6 +154,14 @@ class Update:
         return tokens, entropy
 
 
+def _of_tokens(member: Member, by_turn: Sequence[float]) -> tuple[float, ...]:
+    """Spread what each turn deserves over its tokens."""
+    found = [0.0] * len(member.ids)
+    for turn, advantage in zip(member.turns, by_turn, strict=True):
+        found[turn.begin : turn.end] = [advantage] * (turn.end - turn.begin)
+    return tuple(found)
+
+
 def _add(sums: dict[str, float], values: Mapping[str, float]) -> None:
     for name, value in values.items():
         sums[name] = sums.get(name, 0.0) + value
@@ -163,12 +181,11 @@ def _padded(rows: Sequence[_Row], device: torch.device) -> _Padded:
         return torch.tensor(padded, dtype=kind, device=device)
 
     members = [member for member, _ in rows]
-    scores = torch.tensor([score for _, score in rows], dtype=torch.float32, device=device)
     is_written = table([m.mask for m in members], torch.bool)[:, 1:]
     return _Padded(
         ids=table([m.ids for m in members], torch.long),
         sampled=table([m.logprobs for m in members], torch.float32)[:, 1:],
-        advantages=scores[:, None].expand_as(is_written),
+        advantages=table([scores for _, scores in rows], torch.float32)[:, 1:],
         is_written=is_written,
     )
 
