@@ -151,6 +151,7 @@ def _of_rollout(
     yield f"{_ROLLOUT}.agent.num_workers", settings.verl.workers
     yield f"{_ROLLOUT}.agent.default_agent_loop", AGENT
     yield f"{_ROLLOUT}.agent.agent_loop_config_path", str(places.agents)
+    yield f"+{_ROLLOUT}.agent.agent_loop_manager_class", f"{_PACKAGE}.workers.EpisodeManager"
     yield "reward.num_workers", 1
 
 

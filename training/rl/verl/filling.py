@@ -6,7 +6,7 @@ What waits for the next step stays in verl's own store, and so in its checkpoint
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false, reportUnknownParameterType=false
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,12 @@ class FilledBatches(ReplayBuffer):
         )
         self._is_restored = False
         self._lost_rounds = 0
+        self.before_looking: Callable[[], None] = _nothing
+        """Called each time before the store is looked at."""
+
+    def _sync_metadata_from_transfer_queue(self) -> None:
+        self.before_looking()
+        super()._sync_metadata_from_transfer_queue()
 
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int
@@ -127,6 +133,10 @@ class FilledBatches(ReplayBuffer):
                 f"in {_MAX_LOST_ROUNDS} rounds of rollouts in a row each group had an episode that failed;"
                 f" the last: {last_failure(lines)}"
             )
+
+
+def _nothing() -> None:
+    """Nobody is to be called."""
 
 
 def _uid(key: str) -> str:

@@ -28,6 +28,11 @@ class GatewayTrainer(PPOTrainerSync):
         self._stop = Path(config.trainer.default_local_dir).parent / STOP
         self._is_stopping = False
 
+    def fit(self, agent_loop_manager: Any) -> None:
+        """Train; the sampler hears of groups that went with a process."""
+        self.replay_buffer.before_looking = agent_loop_manager.fail_lost
+        super().fit(agent_loop_manager)
+
     def prepare_step(self) -> dict[str, Any]:
         """Play nothing yet: the sampler asks for each round."""
         return {}
