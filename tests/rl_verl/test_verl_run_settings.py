@@ -184,6 +184,21 @@ def test_the_paper_has_one_update_of_256_groups(tmp_path: Path) -> None:
         assert training["learning_rate"] == 2e-6
 
 
+@pytest.mark.parametrize(
+    ("groups", "devices", "sequence", "allowed", "at_once"),
+    [(4, 1, 1, 32, 8), (12, 1, 1, 32, 24), (12, 2, 1, 8, 6), (12, 2, 2, 8, 8), (12, 1, 1, 5, 4)],
+)
+def test_episodes_are_computed_in_equal_parts(
+    tmp_path: Path, groups: int, devices: int, sequence: int, allowed: int, at_once: int
+) -> None:
+    settings = settings_of(
+        tmp_path,
+        training={"groups": groups, "micro_batch_size": allowed},
+        verl={"devices": devices, "sequence_parallel": sequence},
+    )
+    assert settings.episodes_at_once == at_once
+
+
 def test_a_preset_that_is_not_there_names_the_closest_one() -> None:
     with pytest.raises(ConfigError, match="did you mean paper-14b"):
         find_preset("paper-14")

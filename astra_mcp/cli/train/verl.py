@@ -1,6 +1,7 @@
 """Puts the parts of a run by verl together: gateway, questions, and what people see."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
 
@@ -43,6 +44,8 @@ def run_verl(
     Raises:
         ConfigError: Something cannot be used; names it.
     """
+    if settings.log.wandb_project and find_spec("wandb") is None:
+        raise ConfigError("log.wandb_project needs Weights & Biases: install astra-mcp[wandb]")
     if dry_run:
         _show(_checked(settings), as_json=as_json)
         return

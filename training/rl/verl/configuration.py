@@ -126,7 +126,7 @@ def _of_actor(settings: VerlSettings) -> Iterator[tuple[str, object]]:
     yield f"{_ACTOR}.optim.clip_grad", training.clip_norm
     yield f"{_ACTOR}.grad_clip", training.clip_norm
     yield f"{_ACTOR}.ppo_mini_batch_size", training.groups // training.mini_batches
-    size = training.micro_batch_size
+    size = settings.episodes_at_once
     yield f"{_ACTOR}.ppo_micro_batch_size_per_gpu", size
     yield f"{_ROLLOUT}.log_prob_micro_batch_size_per_gpu", size
     yield f"{_REF}.log_prob_micro_batch_size_per_gpu", size

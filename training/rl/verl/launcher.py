@@ -14,6 +14,7 @@ import anyio.to_thread
 from astra_mcp.errors import ConfigError, TrainingError
 from training.checkpoints.lock import RunLock
 from training.rl.core.policy import PolicyLimits
+from training.rl.native.measuring import open_trackers
 from training.rl.native.trainer import Playground
 from training.rl.verl.account import Account, figures_of_lines
 from training.rl.verl.configuration import AGENT, CHECKPOINTS, STOP, Places, overrides_of
@@ -91,7 +92,9 @@ async def train_by_verl(
         folder.log_from(run.began_at)
         env = environment(settings.verl, reached.key, run.metrics)
         async with open_ray(settings.verl, env, run.place / "ray.log") as address:
-            return await run.follow({**env, "RAY_ADDRESS": address}, hear, should_stop)
+            with open_trackers(settings, run.began_at + 1) as tell:
+                run.tell = tell
+                return await run.follow({**env, "RAY_ADDRESS": address}, hear, should_stop)
     finally:
         lock.release()
 
@@ -136,6 +139,7 @@ class _Run:
         self.metrics = self.place / "metrics.jsonl"
         self._episodes = self.place / "episodes"
         self._told = 0
+        self.tell: Callable[[int, Mapping[str, float]], None] = lambda _step, _values: None
         if self.place.exists():  # of a start that saved nothing
             rmtree(self.place)
         self.place.mkdir(parents=True)
@@ -210,6 +214,7 @@ class _Run:
             values |= {name: v for name, v in found.items() if name.startswith("filling/")}
             values |= await anyio.to_thread.run_sync(self._played, step)
             self._folder.log(step, values)
+            self.tell(step, values)
             if step:
                 hear(Progress(step, self._settings.training.steps, values))
 

@@ -51,9 +51,22 @@ class VerlSettings(RlSettings):
 
     verl: DeviceSettings = DeviceSettings()
 
+    @property
+    def episodes_of_update(self) -> int:
+        """Episodes of one mini-batch, on all devices together."""
+        return self.training.groups * self.training.group_size // self.training.mini_batches
+
+    @property
+    def episodes_at_once(self) -> int:
+        """Episodes that a device computes at once: verl wants equal parts, none larger than what is allowed."""
+        shares = self.verl.devices // self.verl.sequence_parallel
+        share = self.episodes_of_update // shares
+        most = min(self.training.micro_batch_size, share)
+        return next(size for size in range(most, 0, -1) if share % size == 0)
+
     @model_validator(mode="after")
     def _is_known_to_verl(self) -> Self:
-        training, size = self.training, self.training.groups * self.training.group_size
+        training = self.training
         if self.objective.credit != "episode":
             raise ValueError("objective.credit: verl knows the credit of episodes alone")
         if self.user.model is not None:
@@ -63,8 +76,10 @@ class VerlSettings(RlSettings):
                 f"training.mini_batches: {training.groups} groups have no {training.mini_batches} equal"
                 " parts"
             )
-        if size % self.verl.devices:
-            raise ValueError(f"verl.devices: a batch of {size} episodes is not divided by them")
+        if self.episodes_of_update % self.verl.devices:
+            raise ValueError(
+                f"verl.devices: {self.episodes_of_update} episodes of an update are not divided by them"
+            )
         if self.limits.concurrency < self.verl.workers:
             raise ValueError("verl.workers: limits.concurrency leaves some of them no episode")
         return self
