@@ -10,6 +10,12 @@ VERL_TORCH ?= torch
 # Tests start hundreds of processes: each of them would compile the product again where bytecode is not kept.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -P -m pytest -n auto --dist worksteal
 QUICK := not (system or foreign or volume or train)
+# Importing PyTorch and Transformers in each worker takes long, and so does importing all tests for a few.
+WITH_TRAIN = $(shell grep -rlE --include='test_*.py' 'mark\.train\b' tests examples)
+TRAIN_ALONE = $(shell grep -rlE --include='test_*.py' '^pytestmark = .*mark\.train\b' tests examples)
+NO_TRAIN = $(if $(filter -m%,$(ARGS)),,$(addprefix --ignore=,$(TRAIN_ALONE)))
+# Of gigabytes of modules a part is imported, which Python compiles then.
+INSTALL_TOOLS := $(BIN)/python -P -m pip install --quiet --no-compile --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help serve test test-sft test-rl test-all test-gate lint conformance bench faults fuzz soak wheel clean
@@ -21,10 +27,10 @@ serve: .venv/serve.stamp  ## Serve the bundled environments; prints the URL and 
 	@$(BIN)/astra-mcp serve $(ARGS)
 
 test: .venv/dev.stamp  ## Run the quick tests, on all cores
-	@$(PYTEST) -m "$(QUICK)" $(ARGS)
+	@$(PYTEST) -m "$(QUICK)" $(NO_TRAIN) $(ARGS)
 
 test-sft: .venv/train.stamp  ## Run the tests of training: a small model learns on the CPU
-	@OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "train and not volume" $(ARGS)
+	@OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "train and not volume" $(ARGS) $(if $(filter tests% examples%,$(ARGS)),,$(WITH_TRAIN))
 
 test-rl: .venv/train.stamp .venv-verl/stamp  ## Train by verl on the CPU, and go on from its checkpoint (long)
 	@$(PYTEST) -n 1 -m foreign tests/rl_verl $(ARGS)
@@ -33,7 +39,7 @@ test-all: .venv/train.stamp .venv-verl/stamp  ## Run every test: foreign program
 	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
 
 test-gate: .venv/dev.stamp
-	@$(PYTEST) -m "smoke or $(QUICK)" $(ARGS)
+	@$(PYTEST) -m "smoke or $(QUICK)" $(NO_TRAIN) $(ARGS)
 
 lint: .venv/train.stamp  ## Check style, types and import contracts
 	$(BIN)/ruff check .
@@ -74,12 +80,12 @@ clean:  ## Remove what the targets made
 
 .venv/dev.stamp: .venv/serve.stamp
 	@echo "Installing the development tools into .venv ..."
-	@$(BIN)/python -P -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(INSTALL_TOOLS) --editable '.[dev]'
 	@touch $@
 
 .venv/train.stamp: .venv/dev.stamp
 	@echo "Installing what training needs into .venv: PyTorch with its libraries, some gigabytes ..."
-	@$(BIN)/python -P -m pip install --quiet --disable-pip-version-check --editable '.[train,dev-train]'
+	@$(INSTALL_TOOLS) --editable '.[train,dev-train]'
 	@touch $@
 
 # verl wants an older Transformers than the rest, and is resolved in minutes by pip, in seconds by uv.

@@ -39,6 +39,8 @@ async def map_concurrently(
     end before the error propagates.
     """
     rows = list(items)
+    if len(rows) == 1 and limit >= 1:
+        return [await function(rows[0])]  # as most turns of an agent have it: one call
     results: dict[int, Result] = {}
     failure: list[Exception] = []
     spent: list[BudgetSpentError] = []

@@ -15,7 +15,9 @@ def parse_strict(text: str) -> object:
         ValueError: It is refused; the message says why.
         RecursionError: It nests too deeply.
     """
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
+    if text.startswith("\ufeff"):
+        json.loads(text)  # says so
+    return _DECODER.decode(text)
 
 
 def parse_strict_prefix(text: str, at: int) -> tuple[object, int]:

@@ -74,7 +74,7 @@ _GREEDY, _SAMPLED = (0.45, 0.60), 0.32
 """Within the window of starts (greedy .40 to .65, T = 1 at most .35), with room for other environments."""
 _SAMPLES = 4
 """Episodes of each held-out environment at T = 1."""
-_ORACLE_STEPS = 200
+_ORACLE_STEPS = 350
 
 
 _WAYS = {

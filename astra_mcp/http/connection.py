@@ -53,7 +53,8 @@ class HttpConnection(asyncio.Protocol):
         self._ends_with_connection = False
         self._is_paused = False
         self._fault: httpx2.TransportError | None = None
-        self._moved = anyio.Event()
+        self._moved: asyncio.Future[None] | None = None
+        """Of whoever waits."""
         self._parser = httptools.HttpResponseParser(self)
 
     @property
@@ -81,15 +82,19 @@ class HttpConnection(asyncio.Protocol):
 
     async def body(self) -> AsyncGenerator[bytes]:
         """Give the body in the pieces in which it came."""
-        while True:
-            while self._parts:
-                part = self._parts.popleft()
-                self._held -= len(part)
-                self._read_on()
+        while parts := await self.pieces():
+            for part in parts:
                 yield part
-            if self._is_over:
-                return
+
+    async def pieces(self) -> list[bytes]:
+        """Wait for more of the body, and give all that is there; nothing where it is over."""
+        while not self._parts and not self._is_over:
             await self._move()
+        parts = [*self._parts]
+        self._parts.clear()
+        self._held = 0
+        self._read_on()
+        return parts
 
     def close(self) -> None:
         """Close it; closing twice is allowed."""
@@ -104,8 +109,12 @@ class HttpConnection(asyncio.Protocol):
     async def _move(self) -> None:
         if self._fault is not None:
             raise self._fault
-        self._moved = anyio.Event()
-        await self._moved.wait()
+        self._moved = asyncio.get_running_loop().create_future()
+        await self._moved
+
+    def _tell(self) -> None:
+        if self._moved is not None and not self._moved.done():
+            self._moved.set_result(None)
 
     # --- asyncio ---------------------------------------------------------------------------------
 
@@ -131,7 +140,7 @@ class HttpConnection(asyncio.Protocol):
         if self._held > HIGH_WATER_BYTES and self._transport is not None and not self._is_over:
             self._transport.pause_reading()
             self._is_paused = True
-        self._moved.set()
+        self._tell()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End an answer that ends so, or tell who waits."""
@@ -141,7 +150,7 @@ class HttpConnection(asyncio.Protocol):
             said = "" if exc is None else f" ({exc})"
             kind = httpx2.ReadError if self._has_head else httpx2.RemoteProtocolError
             self._fault = kind(f"the server closed the connection{said}")
-        self._moved.set()
+        self._tell()
 
     def _fail(self, why: str) -> None:
         self._fault = self._fault or httpx2.RemoteProtocolError(why)

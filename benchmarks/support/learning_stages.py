@@ -18,6 +18,7 @@ from gateway.api.wire import DistractorRequest, SourceEnvironment
 from training.evaluation.evaluating import evaluate
 from training.evaluation.sampler import ModelSampler
 from training.render import load_tokenizer
+from training.rl.core.playing import PolicyTrajectory
 from training.rl.core.policy import PolicyLimits
 from training.rl.native.generation import Question
 from training.rl.native.settings import RlSettings
@@ -205,7 +206,11 @@ async def learn_by_rewards(
                 "turn_tokens": judge.limits.turn_tokens,
                 "context_tokens": judge.limits.context_tokens,
             },
-            "validation": {"every": asked.every, "samples": judge.samples},
+            "validation": {
+                "every": asked.every,
+                "samples": judge.samples,
+                "distractors": judge.distractors,
+            },
             "checkpoints": {"every": asked.every, "keep_weights": 1},
             "log": {"tensorboard": False},
         }
@@ -222,10 +227,10 @@ async def learn_by_rewards(
         held_out=judge.sources,
     )
 
-    def permuted(number: int, earned: tuple[float, ...]) -> tuple[float, ...]:
-        told = [*earned]
+    def permuted(number: int, played: Sequence[PolicyTrajectory]) -> list[float]:
+        told = [one.reward for one in played if one.reward is not None]
         generator(seed, "permuted", number).shuffle(told)
-        return tuple(told)
+        return told
 
     def hear(progress: Progress) -> None:
         account.note(out.name)

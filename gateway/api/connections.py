@@ -6,6 +6,7 @@ header or the path of an address.
 """
 
 import ssl
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -106,13 +107,19 @@ class Connections:
         if resting is None:
             resting = RestingConnections(max_kept=MAX_CONNECTIONS, keep_seconds=KEEP_SECONDS)
             self._resting[origin] = resting
-        async with self._places:
+        try:
+            self._places.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._places.acquire()
+        try:
             connection = resting.take() or await self._connect(target)
             try:
                 head = await connection.send(request)
                 content = await _whole(connection)
             finally:
                 resting.put(connection)
+        finally:
+            self._places.release()
         fields = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in head.headers}
         return Answer(url=url, status=head.status, headers=fields, body=content)
 
@@ -149,19 +156,16 @@ async def open_http() -> AsyncGenerator[Connections]:
 
 
 async def _whole(connection: HttpConnection) -> bytes:
-    parts = [part async for part in _bounded(connection)]
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-async def _bounded(connection: HttpConnection) -> AsyncGenerator[bytes]:
+    parts: list[bytes] = []
     size = 0
-    async for part in connection.body():
-        size += len(part)
+    while more := await connection.pieces():
+        parts += more
+        size += sum(map(len, more))
         if size > MAX_BODY_BYTES:
             connection.close()
             msg = f"the answer has more than {MAX_BODY_BYTES >> 20} MiB"
             raise httpx2.RemoteProtocolError(msg)
-        yield part
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 @lru_cache(maxsize=4096)
@@ -234,11 +238,11 @@ async def repeat(
         may_repeat: To do it twice is as well as once; else only a gateway that stops, which did nothing, is
             asked again.
     """
-    deadline = anyio.current_time() + seconds
+    deadline = time.monotonic() + seconds
     pauses = BackOff(RETRY_SECONDS, MAX_RETRY_SECONDS)
     while True:
         pause = pauses.next()
-        is_late = anyio.current_time() >= deadline
+        is_late = time.monotonic() >= deadline
         try:
             answer = await send()
         except retried:

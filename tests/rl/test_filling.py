@@ -1,60 +1,30 @@
 """Batches are filled: n groups that can teach something in every step, none used twice, none lost."""
 
-import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from statistics import pvariance
+import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_mcp.errors import ConfigError, TrainingError
-from astra_mcp.seeds import generator
 from training.rl.core.filling import BatchFilling, Filled, Group
 
+from group_stream import ALIKE, FAILED, GroupStream, sizes_of_batches
+
 _STEPS = 1000
-_ALIKE, _FAILED = (0.5, 0.5), None
 
 
-@dataclass
-class Stream:
-    """Simulated rollouts: groups by their number, of which a share is degenerate or failed."""
-
-    degenerate: float
-    failed: float = 0.0
-    step: int = 0
-    played: list[Group[str]] = field(default_factory=list[Group[str]])
-    draw: random.Random = field(default_factory=lambda: generator(1, "stream"))
-
-    async def play(self, count: int) -> Sequence[Group[str]]:
-        begin = len(self.played)
-        self.played += [self._group(begin + n) for n in range(count)]
-        return self.played[begin:]
-
-    def _group(self, number: int) -> Group[str]:
-        drawn = self.draw.random()
-        rewards = (0.0, 1.0 + number)
-        if drawn < self.failed:
-            rewards = _FAILED
-        elif drawn < self.failed + self.degenerate:
-            rewards = _ALIKE
-        return Group(number=number, step=self.step, rewards=rewards, members=(f"g{number}",))
-
-    def valid(self) -> list[int]:
-        return [g.number for g in self.played if g.rewards not in {_ALIKE, _FAILED}]
-
-
-async def fill(filling: BatchFilling[str], stream: Stream, step: int) -> Filled[str]:
+async def fill(filling: BatchFilling[str], stream: GroupStream, step: int) -> Filled[str]:
     stream.step = step
     return await filling.fill(step, stream.play)
 
 
+@pytest.mark.claim("P91")
 @pytest.mark.parametrize(("degenerate", "size"), [(0.0, 8), (0.4, 8), (0.95, 3)])
 async def test_each_of_many_steps_has_n_groups_of_which_none_is_used_twice_or_lost(
     degenerate: float, size: int
 ) -> None:
-    stream, filling = Stream(degenerate, failed=0.01), BatchFilling[str](num_groups=size)
+    stream, filling = GroupStream(degenerate, failed=0.01), BatchFilling[str](num_groups=size)
     used: list[int] = []
     for step in range(_STEPS):
         if step == _STEPS // 2:  # a checkpoint, and what goes on from it
@@ -69,7 +39,8 @@ async def test_each_of_many_steps_has_n_groups_of_which_none_is_used_twice_or_lo
     assert used + waiting == stream.valid()
 
 
-@given(st.lists(st.sampled_from([_ALIKE, _FAILED, (0.0, 1.0)]), max_size=60), st.integers(1, 5))
+@pytest.mark.claim("P91")
+@given(st.lists(st.sampled_from([ALIKE, FAILED, (0.0, 1.0)]), max_size=60), st.integers(1, 5))
 @settings(deadline=None)
 async def test_whatever_is_played_is_used_in_its_order_waits_or_is_counted(
     outcomes: list[tuple[float, float] | None], num_groups: int
@@ -92,19 +63,26 @@ async def test_whatever_is_played_is_used_in_its_order_waits_or_is_counted(
     assert used == sorted(set(used))
 
 
-async def test_equal_steps_without_filling_have_batches_of_changing_size() -> None:
-    filling, filled, plain = BatchFilling[str](num_groups=8), Stream(0.5), Stream(0.5)
-    with_filling = [len((await fill(filling, filled, step)).groups) for step in range(200)]
-    without: list[int] = []
-    for _ in range(200):
-        played = await plain.play(8)
-        without.append(sum(bool(group.spread) for group in played))
-    assert pvariance(with_filling) == 0
-    assert pvariance(without) > 1
+@pytest.mark.claim("P92")
+@pytest.mark.parametrize("degenerate", [0.3, 0.5, 0.8, 0.95])
+async def test_of_equal_steps_only_those_without_filling_have_batches_of_changing_size(
+    degenerate: float,
+) -> None:
+    found = await sizes_of_batches(degenerate, groups=4, steps=_STEPS // 2, seed=4)
+    assert (found.filled_mean, found.filled_variance) == (4, 0)
+    assert found.filled_rounds == pytest.approx(1 / (1 - degenerate), rel=0.1)
+    assert found.computed_variance == pytest.approx(4 * degenerate * (1 - degenerate))
+    # Four standard errors of the mean and of the variance of so many binomial numbers.
+    spread, beyond = found.computed_variance, 1 / found.computed_variance - 6 / 4
+    error = spread * math.sqrt((2 + beyond) / (_STEPS // 2))
+    assert found.plain_variance == pytest.approx(spread, abs=4 * error)
+    assert found.plain_mean == pytest.approx(
+        found.computed_mean, abs=4 * math.sqrt(spread / (_STEPS // 2))
+    )
 
 
 async def test_a_group_that_waited_too_long_is_not_used() -> None:
-    stream, filling = Stream(0.0), BatchFilling[str](num_groups=3, max_age=2)
+    stream, filling = GroupStream(0.0), BatchFilling[str](num_groups=3, max_age=2)
     old, fresh = (
         Group(number=-n, step=step, rewards=(0.0, 1.0), members=()) for n, step in ((1, 7), (2, 8))
     )
@@ -115,7 +93,7 @@ async def test_a_group_that_waited_too_long_is_not_used() -> None:
 
 
 async def test_where_refills_are_used_up_it_ends_and_the_buffer_stays() -> None:
-    stream, filling = Stream(1.0), BatchFilling[str](num_groups=2, max_refills=3)
+    stream, filling = GroupStream(1.0), BatchFilling[str](num_groups=2, max_refills=3)
     waiting = Group(number=-1, step=0, rewards=(0.0, 1.0), members=("kept",))
     filling.restore([waiting])
     with pytest.raises(TrainingError, match=r"step 1: of 8 groups .* 1 can teach .* 8 all members"):
@@ -123,6 +101,7 @@ async def test_where_refills_are_used_up_it_ends_and_the_buffer_stays() -> None:
     assert filling.buffered == (waiting,)
 
 
+@pytest.mark.claim("P90")
 async def test_a_spread_has_to_be_more_than_the_least() -> None:
     rewards = iter([(0.0, 0.2), (0.0, 0.3)])
 

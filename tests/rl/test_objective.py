@@ -32,6 +32,7 @@ def sums(
     return found.policy.item(), found.kl.item(), int(found.clipped), [*map(float, gradient)]
 
 
+@pytest.mark.claim("P94")
 def test_advantages_are_how_many_deviations_a_reward_is_from_the_mean() -> None:
     assert advantages([1, 0, 0, 0]) == pytest.approx((math.sqrt(3), *[-1 / math.sqrt(3)] * 3))
     assert advantages([0.25, 0.75]) == pytest.approx((-1, 1))
@@ -53,6 +54,7 @@ def test_the_order_of_members_changes_no_advantage(rewards: list[float], order: 
     assert moved == pytest.approx([advantages(rewards)[place] for place in places], abs=1e-6)
 
 
+@pytest.mark.claim("P93")
 @given(st.floats(0, 1), st.integers(1, 16))
 def test_a_group_without_spread_gives_no_gradient(reward: float, size: int) -> None:
     found = advantages([reward] * size)
@@ -61,6 +63,7 @@ def test_a_group_without_spread_gives_no_gradient(reward: float, size: int) -> N
     assert gradient == [0.0] * size
 
 
+@pytest.mark.claim("P94")
 def test_ratios_are_clipped_where_they_would_go_further_and_nowhere_else() -> None:
     old = [math.log(0.5)] * 4
     new = [math.log(0.5 * ratio) for ratio in (1.5, 1.5, 0.5, 0.5)]

@@ -112,6 +112,7 @@ def test_a_group_without_spread_changes_nothing(model: Any) -> None:
     assert is_same(learnt([same]), weights(model))
 
 
+@pytest.mark.claim("P96")
 def test_the_loss_is_the_mean_over_all_tokens_however_a_batch_is_computed(model: Any) -> None:
     short = (False, False, True, False, False, False)
     groups = [

@@ -185,16 +185,16 @@ def test_the_paper_has_one_update_of_256_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "devices", "sequence", "allowed", "at_once"),
-    [(4, 1, 1, 32, 8), (12, 1, 1, 32, 24), (12, 2, 1, 8, 6), (12, 2, 2, 8, 8), (12, 1, 1, 5, 4)],
+    ("groups", "devices", "allowed", "at_once"),
+    [(4, (1, 1), 32, 8), (12, (1, 1), 32, 24), (12, (2, 1), 8, 6), (12, (2, 2), 8, 8)],
 )
 def test_episodes_are_computed_in_equal_parts(
-    tmp_path: Path, groups: int, devices: int, sequence: int, allowed: int, at_once: int
+    tmp_path: Path, groups: int, devices: tuple[int, int], allowed: int, at_once: int
 ) -> None:
     settings = settings_of(
         tmp_path,
         training={"groups": groups, "micro_batch_size": allowed},
-        verl={"devices": devices, "sequence_parallel": sequence},
+        verl={"devices": devices[0], "sequence_parallel": devices[1]},
     )
     assert settings.episodes_at_once == at_once
 

@@ -55,7 +55,8 @@ def python_of(name: str, *requirements: str) -> Path:
     def install(folder: Path) -> Sequence[str | Path]:
         venv.create(folder, symlinks=True, with_pip=False)
         pip = [sys.executable, "-P", "-m", "pip", "--python", folder / "bin" / "python"]
-        return [*pip, "install", "--quiet", "--disable-pip-version-check", *requirements]
+        options = ["--quiet", "--no-compile", "--disable-pip-version-check"]
+        return [*pip, "install", *options, *requirements]
 
     return _installed(name, install) / "bin" / "python"
 

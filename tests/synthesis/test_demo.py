@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import anyio
@@ -21,12 +21,20 @@ from registry.store.database import open_database
 from registry.store.items import DatabaseItemStore
 
 from command_line import Cli, Run, command, variables
+from tiers import AT_THE_GATE
 
 DEMO = ("synth", "environments", "--demo")
 SCRIPT = load_script()
 PUBLISHED = sorted(s.expected.published for s in SCRIPT.sources if s.expected.published)
 IDS = [source.domain or source.question for source in SCRIPT.sources]
 KILLS = 10
+
+
+def at_the_gate(test: Callable[..., None]) -> Callable[..., None]:
+    """Leave a test that needs a whole run to the gate; the quick ones run the same stages one by one."""
+    for mark in AT_THE_GATE:
+        test = mark(test)
+    return test
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +56,7 @@ def again(cli: Cli, first: Run) -> Run:
     return cli.run(*DEMO, "--json")
 
 
+@at_the_gate
 def test_the_demo_publishes_what_is_meant_to_pass_and_nothing_else(cli: Cli, first: Run) -> None:
     assert first.returncode == 0, first.stderr
     assert sorted(bundles(cli.home)) == PUBLISHED
@@ -56,6 +65,7 @@ def test_the_demo_publishes_what_is_meant_to_pass_and_nothing_else(cli: Cli, fir
     assert all("answers-written-by-hand" in note["notes"] for note in notes)
 
 
+@at_the_gate
 def test_a_second_run_asks_no_model_and_counts_the_same_rejections(again: Run) -> None:
     assert (again.told["model_calls"], again.told["cached_calls"]) == (0, 0)
     assert again.told["completions"] == "written by hand"
@@ -70,6 +80,7 @@ def test_a_second_run_asks_no_model_and_counts_the_same_rejections(again: Run) -
     assert again.told["failed"] == {}
 
 
+@at_the_gate
 @pytest.mark.usefixtures("first")
 @pytest.mark.parametrize("source", SCRIPT.sources, ids=IDS)
 def test_each_source_ends_where_its_mistake_is_caught(cli: Cli, source: DemoSource) -> None:

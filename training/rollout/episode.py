@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
-import anyio
 import orjson
 
 from astra_mcp.call_record import CallFacts, CallRecord
@@ -281,7 +280,7 @@ class LiveEpisode:
         name = call.message.function.name[:MAX_NAME_LENGTH]
         result: ToolResult | None = None
         try:
-            with anyio.CancelScope(deadline=self._allowance.deadline):
+            with self._allowance.bounding():
                 result = await self._caller.call(
                     name, call.arguments, call_id=f"call_{call.seq}", seq=call.seq, fault=call.fault
                 )

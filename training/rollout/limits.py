@@ -6,7 +6,7 @@ is answered, if only by the word that time is over.
 
 import math
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -51,6 +51,7 @@ class PlayLimits:
 
 
 NO_LIMITS = PlayLimits()
+_FREE: AbstractContextManager[object, bool] = suppress()  # noqa: B022 - it ends nothing
 
 
 class Allowance:
@@ -84,11 +85,20 @@ class Allowance:
     @contextmanager
     def unhurried(self) -> Generator[None]:
         """Let the block come to its own end, which has to keep to the deadline by itself."""
+        if self.deadline == math.inf:
+            yield
+            return
         self._scope.deadline = math.inf
         try:
             yield
         finally:
             self._scope.deadline = self.deadline
+
+    def bounding(self) -> AbstractContextManager[object, bool]:
+        """End a block of the unhurried when time is over; free where time is not bounded."""
+        if self.deadline == math.inf:
+            return _FREE
+        return anyio.CancelScope(deadline=self.deadline)
 
     def count_turn(self, are_invalid: Sequence[bool] = ()) -> None:
         """Count a turn of the agent.
@@ -119,7 +129,7 @@ class Allowance:
         if _is_reached(self._num_turns, limits.turns):
             msg = f"the agent has taken its {self._num_turns} turns"
             raise LimitReachedError(StopReason.TURNS, msg)
-        if anyio.current_time() >= self.deadline:
+        if self.deadline < math.inf and anyio.current_time() >= self.deadline:
             raise LimitReachedError(StopReason.TIME, f"the {limits.seconds:g} s are over")
 
     def check_user_turns(self, num_turns: int) -> None:

@@ -179,6 +179,9 @@ def restore_optimizer(
 ) -> None:
     """Put back what :func:`optimizer_state` gave."""
     set_optimizer_state_dict(model, optimizer, dict(state), options=_WHOLE)
+    for group in optimizer.param_groups:
+        # PyTorch makes a list of the tuple, and the next checkpoint would be another file.
+        group["betas"] = tuple(group["betas"])
 
 
 def side_files(model: Model, source: str) -> Mapping[str, bytes]:

@@ -39,8 +39,8 @@ class RunSettings(Protocol):
         """The run's folder."""
         ...
 
-    def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """Give all of them, by sections."""
+    def model_dump(self, *, mode: str, exclude_defaults: bool = False) -> dict[str, Any]:
+        """Give all of them by sections, or those alone that are not as usual."""
         ...
 
 
@@ -80,7 +80,8 @@ class RunFolder:
                         f"{error.filename} cannot be used: {error.strerror}"
                     ) from None
                 return folder
-        folder._compare(known, begun)
+        chosen = _flat(settings.model_dump(mode="json", exclude_defaults=True))
+        folder._compare(known, begun, chosen)
         return folder
 
     @contextmanager
@@ -148,10 +149,16 @@ class RunFolder:
                         f"{each} is left of a killed start and cannot be removed: {error.strerror}"
                     ) from None
 
-    def _compare(self, known: Mapping[str, Any], begun: Mapping[str, Any]) -> None:
+    def _compare(
+        self, known: Mapping[str, Any], begun: Mapping[str, Any], chosen: Mapping[str, Any]
+    ) -> None:
+        """Refuse what differs; a setting that there was not yet was as it is by default."""
         for section, what in (("settings", ""), ("data", "the examples of ")):
             old, new = known[section], begun[section]
-            for name in (*old, *(each for each in new if each not in old)):
+            added = [each for each in new if each not in old]
+            if section == "settings":
+                added = [each for each in added if each in chosen]
+            for name in (*old, *added):
                 if not _is_free(name) and old.get(name) != new.get(name):
                     raise ConfigError(
                         f"{self.path} was begun with {what}{name} {_shown(old.get(name))}, and now it is"

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from astra_mcp.cli.train.demo import Demo, run_demo
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, report_errors
@@ -25,33 +26,38 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Train models, and draw the curves of runs.")
 _PRESETS = ", ".join(PRESETS)
+_SETTINGS_FILE = typer.Option(metavar="FILE", help="TOML with the settings: docs/training.md.")
+_Model = Annotated[str | None, typer.Option(help="A folder, or a name of the hub.")]
+_RunFolder = Annotated[
+    Path | None, typer.Option("--out", help="The run's folder; one that was begun goes on.")
+]
+_Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting, as training.learning_rate=1e-5; repeatable.",
+    ),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 @app.command()
 def sft(
     *,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="TOML with the settings: docs/training.md.")
-    ] = None,
+    config: Annotated[Path | None, _SETTINGS_FILE] = None,
     preset: Annotated[str | None, typer.Option(help=f"Settings to begin with: {_PRESETS}.")] = None,
-    model: Annotated[str | None, typer.Option(help="A folder, or a name of the hub.")] = None,
+    model: _Model = None,
     data: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="A set to train on, of weight 1; repeatable."),
     ] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--out", help="The run's folder; one that was begun goes on.")
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any setting, as training.epochs=3; repeatable."
-        ),
-    ] = None,
+    folder: _RunFolder = None,
+    assignments: _Assignments = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, say what would be used, and stop.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: _AsJson = False,
 ) -> None:
     """Fine-tune a model on trajectories.
 
@@ -81,37 +87,28 @@ def sft(
 @app.command()
 def rl(
     *,
-    config: Annotated[
-        Path, typer.Option(metavar="FILE", help="TOML with the settings: docs/training.md.")
-    ],
+    config: Annotated[Path, _SETTINGS_FILE],
     backend: Annotated[
         Literal["native", "verl"],
         typer.Option(help="What updates the model: plain PyTorch, or verl (docs/verl.md)."),
     ] = "native",
-    model: Annotated[str | None, typer.Option(help="A folder, or a name of the hub.")] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--out", help="The run's folder; one that was begun goes on.")
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any setting, as training.steps=100; repeatable."
-        ),
-    ] = None,
+    model: _Model = None,
+    folder: _RunFolder = None,
+    assignments: _Assignments = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Have verl check its configuration, and stop; verl alone."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: _AsJson = False,
 ) -> None:
     """Train a model by GRPO on what it earns in environments, through the gateway.
 
     Ctrl-C saves the step that is under way; the same command goes on from there.
     """
     with report_errors():
-        overrides: dict[str, Any] = {**read_assignments(assignments or ())}
         named = {"model": model, "out": str(folder) if folder else None}
-        overrides |= {key: value for key, value in named.items() if value is not None}
+        options = {key: value for key, value in named.items() if value is not None}
+        overrides = read_assignments(assignments or (), options)
         if backend == "verl":
             asked = read_settings_of(VerlSettings, user_path(config), overrides, find=find_preset)
             found = {**check_versions(), **check_verl()}
@@ -129,12 +126,44 @@ def rl(
 
 
 @app.command()
+def demo(
+    *,
+    folder: Annotated[
+        Path, typer.Option("--out", help="Where all of it goes; a demo that was begun goes on.")
+    ],
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of worlds, weights and order.")] = 0,
+    worlds: Annotated[int, typer.Option(min=1, help="Environments to learn from.")] = Demo.worlds,
+    held_out: Annotated[
+        int, typer.Option(min=1, help="Environments to be judged by.")
+    ] = Demo.held_out,
+    sft_steps: Annotated[int, typer.Option(min=1, help="Steps of SFT.")] = Demo.sft_steps,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of GRPO.")] = Demo.steps,
+) -> None:
+    """Make a tiny model learn on a CPU: environments, an oracle, SFT, and GRPO through the gateway.
+
+    It shows each command that it gives. After Ctrl-C the same one goes on.
+    """
+    with report_errors():
+        check_versions()
+        run_demo(
+            Demo(
+                folder=user_path(folder),
+                seed=seed,
+                worlds=worlds,
+                held_out=held_out,
+                sft_steps=sft_steps,
+                steps=steps,
+            )
+        )
+
+
+@app.command()
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")],
     *,
     file: Annotated[Path, typer.Option("--out", help="The page to write (HTML).")],
 ) -> None:
-    """Draw loss, learning rate and rewards of one run or several into one page."""
+    """Draw rewards, losses and all other figures of one run or several into one page."""
     with report_errors():
         from astra_mcp.cli.train.page import report_of  # noqa: PLC0415 - for this alone
         from astra_mcp.report.html.writing import write_report  # noqa: PLC0415

@@ -1,6 +1,6 @@
 """The curves of runs as a page: one plot for each figure, one line for each run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from astra_mcp import __version__
@@ -19,90 +19,147 @@ __all__ = ["report_of"]
 
 _MOST_POINTS = 400
 _NONE = "-"
+_GREEDY, _SAMPLED, _PLAYED = "greedy/reward", "sampled/reward", "rollout/reward"
 _SECTIONS: Mapping[str, Sequence[str]] = {
+    "Rewards": (_PLAYED, _GREEDY, _SAMPLED, "rollout/reward_variance"),
     "Loss": ("loss", "validation_loss"),
-    "Optimisation": ("learning_rate", "gradient_norm"),
+    "Optimisation": (
+        *("learning_rate", "gradient_norm", "entropy", "clip_fraction", "drift", "kl"),
+    ),
+    "Episodes": ("rollout/turns", "rollout/calls", "rollout/tokens", "rollout/failed"),
+    "Batches": (
+        *("filling/groups", "filling/degenerate", "filling/refills", "filling/buffered"),
+        *("filling/oldest", "filling/expired", "filling/failed"),
+    ),
+    "Time": ("seconds",),
 }
-"""Which figures stand together; all others but these and the next are of rollouts."""
-_COUNTS = ("step", "epoch", "examples", "tokens", "trained_tokens", "seconds")
+"""Which figures stand together, first of all. Further ones follow by their first word."""
+_FURTHER: Mapping[str, str] = {
+    "cpu_seconds/": "Time",
+    "filling/": "Batches",
+    "rollout/": "Further figures of rollouts",
+    "greedy/": "Held-out environments",
+    "sampled/": "Held-out environments",
+    "": "Further figures",
+}
+_COUNTS = ("step", "epoch", "examples", "trained_tokens", "tokens")
+"""Of the run so far: straight lines."""
+_WHERE: Mapping[str, str] = {
+    "rollout": "rollouts",
+    "greedy": "held out, greedy",
+    "sampled": "held out, T = 1",
+    "filling": "of a batch",
+    "cpu_seconds": "processor seconds",
+}
 
 _Lines = Sequence[Mapping[str, float]]
 
 
 def report_of(folders: Sequence[Path]) -> Report:
-    """Read the figures of runs.
+    """Read the figures of runs, which may still be going on.
 
     Args:
-        folders: Of runs, none twice.
+        folders: Of runs of SFT or reinforcement learning, none twice.
 
     Raises:
         ConfigError: A folder has no figures, or is named twice.
     """
     runs: dict[str, _Lines] = {}
+    places: set[Path] = set()
     for folder in folders:
-        name = str(folder)
-        if name in runs:
+        if folder.resolve() in places:
             raise ConfigError(f"{folder} is named twice; name each run once")
-        lines = read_metrics(folder / METRICS)
-        if not lines:
-            raise ConfigError(f"{folder / METRICS} has no figures yet")
-        runs[name] = lines
+        places.add(folder.resolve())
+        runs[str(folder)] = _figures_of(folder)
     measured = dict.fromkeys(key for lines in runs.values() for line in lines for key in line)
-    shown = {key for keys in _SECTIONS.values() for key in keys}
-    of_rollouts = [key for key in measured if key not in shown and key not in _COUNTS]
-    sections = {**_SECTIONS, "Held-out environments": of_rollouts}
     return Report(
-        title="Runs of supervised fine-tuning",
+        title="Runs of training",
         lead="Figures by step; a line for each run.",
         sections=[
             Section(title="Runs", parts=[_summary(runs)]),
             *(
-                Section(title=title, parts=[_plot(key, runs) for key in keys if key in measured])
-                for title, keys in sections.items()
-                if any(key in measured for key in keys)
+                Section(title=title, parts=[_plot(key, runs) for key in keys])
+                for title, keys in _sections(measured).items()
             ),
         ],
         footer=f"Written by astra-mcp {__version__}.",
     )
 
 
+def _figures_of(folder: Path) -> _Lines:
+    file = folder / METRICS
+    is_begun = folder.is_dir() and not file.exists()
+    lines: _Lines = () if is_begun else read_metrics(file)
+    if not lines:
+        raise ConfigError(f"{folder} has no figures yet: its first step writes {METRICS}")
+    return lines
+
+
+def _sections(measured: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """Put the figures that there are under their headings."""
+    left = [key for key in measured if key not in _COUNTS]
+    found: dict[str, list[str]] = {title: [] for title in (*_SECTIONS, *_FURTHER.values())}
+    for title, keys in _SECTIONS.items():
+        found[title] += [key for key in keys if key in left]
+    named = {key for keys in _SECTIONS.values() for key in keys}
+    for key in left:
+        if key not in named:
+            found[next(t for prefix, t in _FURTHER.items() if key.startswith(prefix))].append(key)
+    return {title: keys for title, keys in found.items() if keys}
+
+
 def _summary(runs: Mapping[str, _Lines]) -> DataTable:
-    numbers = ("steps", "epochs", "trained tokens", "seconds", "last loss", "last validation loss")
+    numbers = (
+        *("steps", "epochs", "trained tokens", "seconds", "last loss", "last validation loss"),
+        *("reward of rollouts", "greedy reward", "reward at T = 1"),
+    )
     return DataTable(
-        caption="What each run came to",
+        caption="What each run came to; rewards: first and last",
         columns=[DataColumn(name="run"), *(DataColumn(name=n, is_number=True) for n in numbers)],
-        rows=[_row(name, lines) for name, lines in runs.items()],
+        rows=[(name, *_row(lines)) for name, lines in runs.items()],
     )
 
 
-def _row(name: str, lines: _Lines) -> Sequence[str]:
-    validated = [line["validation_loss"] for line in lines if "validation_loss" in line]
-    return (
-        name,
-        f"{lines[-1]['step']:,}",
-        f"{lines[-1].get('epoch', 0):.2f}",
-        f"{sum(line.get('trained_tokens', 0) for line in lines):,}",
-        f"{sum(line.get('seconds', 0) for line in lines):,.0f}",
-        f"{lines[-1]['loss']:.4f}" if "loss" in lines[-1] else _NONE,
-        f"{validated[-1]:.4f}" if validated else _NONE,
-    )
+def _row(lines: _Lines) -> Iterator[str]:
+    last = lines[-1]
+    yield f"{last['step']:,}"
+    yield f"{last['epoch']:.2f}" if "epoch" in last else _NONE
+    yield f"{sum(_all('trained_tokens', lines)):,.0f}"
+    yield f"{sum(_all('seconds', lines)):,.0f}"
+    for key in ("loss", "validation_loss"):
+        values = _all(key, lines)
+        yield f"{values[-1]:.4f}" if values else _NONE
+    for key in (_PLAYED, _GREEDY, _SAMPLED):
+        values = _all(key, lines)
+        yield f"{values[0]:.3f}, {values[-1]:.3f}" if values else _NONE
+
+
+def _all(key: str, lines: _Lines) -> Sequence[float]:
+    return [line[key] for line in lines if key in line]
 
 
 def _plot(key: str, runs: Mapping[str, _Lines]) -> LinePlot:
     points = {name: dict(_thinned(key, lines)) for name, lines in runs.items()}
     steps = sorted({step for each in points.values() for step in each})
-    title = key.replace("_", " ")
+    title = _title(key)
     return LinePlot(
-        caption=title.capitalize(),
+        caption=title[0].upper() + title[1:],
         x_label="step",
         y_label=title,
         x=steps,
         series=[
-            Series(name=name, values=[found.get(step) for step in steps])
-            for name, found in points.items()
+            Series(name=name, values=[found.get(step) for step in steps], look=look)
+            for look, (name, found) in enumerate(points.items())
             if found
         ],
     )
+
+
+def _title(key: str) -> str:
+    """Name a figure for people: ``greedy/reward`` is the reward of what is held out, greedy."""
+    first, _, rest = key.partition("/")
+    words = (rest or first).replace("_", " ").replace("/", ": ")
+    return f"{words} ({_WHERE.get(first, first.replace('_', ' '))})" if rest else words
 
 
 def _thinned(key: str, lines: _Lines) -> Iterator[tuple[float, float]]:

@@ -20,6 +20,7 @@ from training.render import load_tokenizer
 from training.rl.native.questions import find_held_out, find_questions
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
+from training.sft.model import find_model
 from training.sft.training import Ending, Outcome
 
 __all__ = ["run_rl"]
@@ -36,13 +37,14 @@ def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) 
     Raises:
         ConfigError: Something cannot be used; names it.
     """
+    model = find_model(settings.model)
     if settings.log.wandb_project and find_spec("wandb") is None:
         raise ConfigError("log.wandb_project needs Weights & Biases: install astra-mcp[wandb]")
     if settings.user.model is None and "user_turns" in settings.limits.model_fields_set:
         raise ConfigError(
             "limits.user_turns goes with user.model: else the prompt is all that is said"
         )
-    outcome, shown = run_async(_run, settings, versions, as_json)
+    outcome, shown = run_async(_run, settings, model, versions, as_json)
     print_outcome(outcome, shown, as_json=as_json)
     if outcome.ending is Ending.STOPPED:
         say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
@@ -50,9 +52,9 @@ def run_rl(settings: RlSettings, versions: Mapping[str, str], *, as_json: bool) 
 
 
 async def _run(
-    settings: RlSettings, versions: Mapping[str, str], as_json: bool
+    settings: RlSettings, model: str, versions: Mapping[str, str], as_json: bool
 ) -> tuple[Outcome, JsonObject]:
-    tokenizer, renderer = load_tokenizer(settings.model)
+    tokenizer, renderer = load_tokenizer(model)
     stop, told = Event(), load_settings()
     async with (
         open_gateway_access(told, url=settings.url) as access,

@@ -100,7 +100,9 @@ class Series:
 
     name: str
     values: Sequence[float | None]
-    """One for each x; None leaves a gap."""
+    """One for each x; the line goes past None to its next value."""
+    look: int | None = None
+    """Lines of the same number look alike on a whole page; None: the line's place in its plot, from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

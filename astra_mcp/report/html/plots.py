@@ -10,6 +10,9 @@ from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = ["Plot", "plot_of", "script_json"]
 
+_LOOKS = 6
+"""Colours, each with its dashes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
@@ -20,8 +23,8 @@ class Plot:
     description: str
     """What it shows, for those who do not see it."""
     table: DataTable
-    names: Sequence[str] = ()
-    """Of the lines, where there are several."""
+    lines: Sequence[tuple[str, int]] = ()
+    """Names of the lines, and how they look: a number from 0 to 5."""
 
 
 def plot_of(part: Histogram | LinePlot) -> Plot:
@@ -76,9 +79,13 @@ def _lines(part: LinePlot) -> Plot:
             f"{wrong[0]!r} has another number of values than the axis: {part.caption!r}"
         )
     names = [line.name for line in part.series]
+    looks = [
+        (place if line.look is None else line.look) % _LOOKS
+        for place, line in enumerate(part.series)
+    ]
     lines: list[JsonValue] = [
-        {"name": line.name, "values": [_finite(value) for value in line.values]}
-        for line in part.series
+        {"name": line.name, "look": look, "values": [_finite(value) for value in line.values]}
+        for line, look in zip(part.series, looks, strict=True)
     ]
     values = zip(*(line.values for line in part.series), strict=True)
     return Plot(
@@ -98,7 +105,7 @@ def _lines(part: LinePlot) -> Plot:
                 for x, row in zip(part.x, values, strict=True)
             ],
         ),
-        names=names,
+        lines=[*zip(names, looks, strict=True)],
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -13,7 +14,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from astra_mcp.errors import TransportError
-from gateway.api import connections
+from gateway.api import client, connections
 from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
 from gateway.api.connections import Connections, open_http
 from gateway.api.wire import CALL_ID_KEY, EpisodeRequest
@@ -85,11 +86,11 @@ CUT = b"<the connection is closed here>"
 
 
 @asynccontextmanager
-async def speaking(*answers: bytes) -> AsyncGenerator[tuple[Scripted, Connections]]:
+async def speaking(*answers: bytes, port: int = 0) -> AsyncGenerator[tuple[Scripted, Connections]]:
     """Listen while the context is open."""
     server = Scripted(list(answers))
     async with (
-        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port) as listener,
         anyio.create_task_group() as group,
         open_http() as http,
     ):
@@ -193,6 +194,41 @@ async def test_the_result_is_found_behind_the_notifications_of_a_stream(
     async with speaking(empty) as (server, http):
         with pytest.raises(TransportError, match="not understood"):
             await EpisodeClient(f"{server.url}/mcp", http).call("look", {})
+
+
+async def test_a_gateway_that_was_reached_is_waited_for_and_one_that_never_was_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused, created, connect = anyio.Event(), anyio.Event(), connections.connect
+
+    async def connect_or_note(*args: Any, **options: Any) -> Any:
+        try:
+            return await connect(*args, **options)
+        except httpx2.ConnectError:
+            refused.set()
+            raise
+
+    async def create(control: GatewayClient) -> None:
+        assert await control.create_episodes([]) == []
+        created.set()
+
+    monkeypatch.setattr(connections, "connect", connect_or_note)
+    monkeypatch.setattr(client, "RECONNECT_SECONDS", 600.0)
+    async with speaking(sized(b"[]")) as (server, _):
+        url = server.url
+    async with GatewayClient(url, KEY) as stranger:
+        with anyio.fail_after(20), pytest.raises(TransportError, match="is `astra-mcp serve`"):
+            await stranger.create_episodes([])
+    refused, port = anyio.Event(), int(url.rpartition(":")[2])
+    async with GatewayClient(url, KEY) as control, anyio.create_task_group() as group:
+        async with speaking(sized(b"[]", fields=JSON + b"Connection: close\r\n"), port=port):
+            assert await control.servers() == []
+        group.start_soon(create, control)
+        with anyio.fail_after(20):
+            await refused.wait()
+        async with speaking(sized(b"[]"), port=port) as (server, _):
+            await created.wait()
+            assert len(server.requests) == 1
 
 
 async def test_no_more_connections_are_open_than_allowed_and_the_others_wait(

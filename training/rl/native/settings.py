@@ -183,6 +183,8 @@ class ValidationSettings(FrozenModel):
     """Episodes of each environment at T = 1."""
     every: int = Field(default=10, ge=1)
     """Steps; the last step is always validated."""
+    distractors: DistractorRequest | None = None
+    """None: the gateway decides."""
 
 
 class RlSettings(FrozenModel):

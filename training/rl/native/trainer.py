@@ -109,7 +109,7 @@ async def train(
     store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
     with CheckpointWriter(store) as writer:
         run = _Run(settings, playground, _Files(store, writer, folder), rewards)
-        folder.log_from(run.began_at)
+        folder.log_from(run.began_at or -1)  # what was told before step 1 is made anew, too
         with open_trackers(settings, run.began_at + 1) as tell:
             return await run.play(hear, should_stop, tell)
 
@@ -220,6 +220,7 @@ class _Run:
             limits=limits_of_episode(self._settings, self._generation.policy.limits),
             users=self._playground.users,
             concurrency=self._settings.limits.concurrency,
+            distractors=self._settings.validation.distractors,
         )
         return {
             **found.metrics(),

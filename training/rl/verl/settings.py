@@ -58,7 +58,7 @@ class VerlSettings(RlSettings):
 
     @property
     def episodes_at_once(self) -> int:
-        """Episodes that a device computes at once: verl wants equal parts, none larger than what is allowed."""
+        """Episodes that a device computes at once: verl wants equal parts, and some size is the most."""
         shares = self.verl.devices // self.verl.sequence_parallel
         share = self.episodes_of_update // shares
         most = min(self.training.micro_batch_size, share)

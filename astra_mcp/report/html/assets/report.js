@@ -83,11 +83,12 @@
 
   function lines(spec) {
     const isSparse = spec.x.length <= 40;
-    const series = spec.series.map((line, i) => ({
+    const series = spec.series.map((line) => ({
       label: line.name,
-      stroke: colour(`line-${(i % 6) + 1}`),
+      stroke: colour(`line-${line.look + 1}`),
       width: 2,
-      dash: DASHES[i % 6],
+      spanGaps: true, // runs have values at steps of their own
+      dash: DASHES[line.look],
       points: { show: isSparse, size: 6, fill: colour("paper") },
     }));
     return [[spec.x, ...spec.series.map((line) => line.values)], series];
