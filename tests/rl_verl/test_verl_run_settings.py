@@ -50,7 +50,9 @@ def settings_of(tmp_path: Path, **sections: Any) -> VerlSettings:
 
 def plan_of(tmp_path: Path, questions: Sequence[Question] = QUESTIONS) -> Plan:
     return Plan(
-        settings=settings_of(tmp_path, validation={"samples": 2}),
+        settings=settings_of(
+            tmp_path, validation={"samples": 2, "distractors": {"mode": "random"}}
+        ),
         model="m",
         questions=questions,
         held_out=[(QUESTIONS[0].source, "h"), (QUESTIONS[2].source, None)],
@@ -127,6 +129,7 @@ def test_a_validation_plays_each_environment_greedily_and_by_samples(tmp_path: P
     asked = plan_of(tmp_path).validation
     assert [each.kind for each in asked] == ["greedy"] * 2 + ["sampled"] * 4
     assert len({each.rollout.agent_seed for each in asked[2:]}) == 4
+    assert {each.rollout.distractors for each in asked} == {DistractorRequest(mode="random")}
 
 
 def test_batches_clip_and_limits_are_said_in_the_words_of_verl(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ async def train_by_verl(
         run = _Run(settings, reached, folder)
         if run.began_at >= settings.training.steps:
             return run.outcome(is_stopped=False)
-        folder.log_from(run.began_at)
+        folder.log_from(run.began_at or -1)  # what was told before step 1 is made anew, too
         env = environment(settings.verl, reached.key, run.metrics)
         async with open_ray(settings.verl, env, run.place / "ray.log") as address:
             with open_trackers(settings, run.began_at + 1) as tell:

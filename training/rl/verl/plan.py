@@ -80,12 +80,18 @@ class Plan:
     @cached_property
     def validation(self) -> Sequence[Asked]:
         """All held-out episodes: each environment once greedily, and so many times at T = 1."""
+        asked = self.settings.validation
 
         def planned(samples: int) -> list[Rollout]:
-            seed = self.settings.seed
-            return plan_rollouts(self.held_out, num_episodes=1, num_samples=samples, root_seed=seed)
+            return plan_rollouts(
+                self.held_out,
+                num_episodes=1,
+                num_samples=samples,
+                root_seed=self.settings.seed,
+                distractors=asked.distractors,
+            )
 
-        sampled = planned(self.settings.validation.samples)
+        sampled = planned(asked.samples)
         return [*(Asked(r, 0.0) for r in planned(1)), *(Asked(r, 1.0) for r in sampled)]
 
     def write(self, file: Path) -> None:
