@@ -41,7 +41,7 @@ every = 60
 tensorboard = false
 """
 _RUN = """
-model = "pupil/weights/step-00000060"
+model = "{place}/pupil/weights/step-00000060"
 out = "run"
 {url}
 [[data]]
@@ -91,7 +91,9 @@ def pupil(tmp_path_factory: pytest.TempPathFactory) -> VerlRun:
 def config_of(run: VerlRun, name: str, *, steps: int, url: str = "") -> Path:
     names = json.dumps(sorted(each.name for each in run.environments.iterdir()))
     told = f'url = "{url}"' if url else ""
-    text = _RUN.format(names=names, steps=steps, url=told).replace('out = "run"', f'out = "{name}"')
+    text = _RUN.format(names=names, steps=steps, url=told, place=run.place).replace(
+        'out = "run"', f'out = "{name}"'
+    )
     (run.place / f"{name}.toml").write_text(text)
     return run.place / f"{name}.toml"
 

@@ -113,6 +113,12 @@ async def test_a_group_plays_the_same_episodes_with_both_back_ends(
     assert len({rollout.labels.get("distractors") for rollout in played}) == 3
 
 
+def test_how_long_ray_may_take_is_no_part_of_a_run(tmp_path: Path) -> None:
+    patient = settings_of(tmp_path, verl={"start_seconds": 900})
+    assert patient.verl.start_seconds == 900
+    assert patient.model_dump() == settings_of(tmp_path).model_dump()
+
+
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     mixed = replace(
         QUESTIONS[1],

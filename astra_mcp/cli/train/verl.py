@@ -24,6 +24,7 @@ from training.rl.native.questions import find_held_out, find_questions
 from training.rl.native.trainer import Playground
 from training.rl.verl.launcher import Reached, check_by_verl, train_by_verl
 from training.rl.verl.settings import VerlSettings
+from training.rl.verl.stretching import fetch
 from training.sft.model import find_model, model_config
 from training.sft.training import Ending, Outcome
 
@@ -78,7 +79,7 @@ def _limits(settings: VerlSettings, model: str) -> PolicyLimits:
 async def _run(
     settings: VerlSettings, versions: Mapping[str, str], as_json: bool
 ) -> tuple[Outcome, JsonObject]:
-    model = find_model(settings.model)
+    model = fetch(find_model(settings.model))
     tokenizer, renderer = load_tokenizer(model)
     limits = _limits(settings, model)
     stop = Event()

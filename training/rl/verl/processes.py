@@ -44,6 +44,16 @@ _ON_CPU = {
     "OMP_NUM_THREADS": "1",
 }
 _LOOPBACK = "127.0.0.1"
+_TETHERED = (
+    sys.executable,
+    "-c",
+    (
+        "import ctypes, os, signal, sys\n"
+        "ctypes.CDLL(None).prctl(1, signal.SIGTERM)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    ),
+)
+"""Has Linux end a process where its parent is killed, who could not."""
 
 
 def environment(settings: DeviceSettings, key: str, metrics: Path) -> dict[str, str]:
@@ -111,7 +121,9 @@ async def open_ray(
 async def open_process(
     command: list[str], env: Mapping[str, str], log: Path
 ) -> AsyncGenerator[Process]:
-    """Start a process that writes to a log, and end it and what it started."""
+    """Start a process that writes to a log, and end it and what it started, at the latest with this one."""
+    if sys.platform == "linux":
+        command = [*_TETHERED, *command]
     with log.open("ab") as output:
         process = await anyio.open_process(
             command, stdin=None, stdout=output, stderr=output, env=env, start_new_session=True

@@ -31,8 +31,8 @@ class DeviceSettings(FrozenModel):
     """Stretch the positions that the model reads by YaRN, for training and sampling alike."""
     workers: int = Field(default=1, ge=1, le=64)
     """Processes that play episodes; limits.concurrency is divided among them."""
-    start_seconds: float = Field(default=300.0, gt=0, le=3600)
-    """How long Ray may take to start."""
+    start_seconds: float = Field(default=300.0, gt=0, le=3600, exclude=True)
+    """How long Ray may take to start; no part of what a run is."""
     overrides: tuple[str, ...] = ()
     """Of verl's own configuration, as Hydra writes them; they come last."""
 

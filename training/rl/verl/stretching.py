@@ -9,9 +9,27 @@ from typing import Any
 
 from astra_mcp.errors import ConfigError
 
-__all__ = ["stretch"]
+__all__ = ["fetch", "stretch"]
 
 _CONFIG = "config.json"
+
+
+def fetch(model: str) -> str:
+    """Give a model as a folder with absolute path; one of the hub is loaded.
+
+    Raises:
+        ConfigError: It cannot be loaded.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return str(folder.resolve())
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - of the extra
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError  # noqa: PLC0415
+
+    try:
+        return str(snapshot_download(model))
+    except (HfHubHTTPError, HFValidationError, OSError) as error:
+        raise ConfigError(f"model: {model} is not loaded from the hub: {error}") from None
 
 
 def stretch(model: Path, place: Path, factor: float) -> Path:
