@@ -111,7 +111,8 @@ async def test_two_steps_learn_are_saved_and_go_on_and_the_record_has_each_call(
         for figures in (first, second):
             assert figures["gradient_norm"] > 0
             assert figures["filling/failed"] == 0
-            assert figures["rollout_correlation"] > 0.999
+            if not figures["filling/oldest"]:  # what waited was sampled by other weights
+                assert figures["rollout_correlation"] > 0.999
             assert figures["rollout/turns"] > 1
         assert {"greedy/reward", "sampled/reward"} <= {*run.figures(0), *second}
         assert (run.out / "checkpoints" / "global_step_2" / "transfer_queue").exists()

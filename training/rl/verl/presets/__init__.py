@@ -17,7 +17,7 @@ _ENDING = ".toml"
 
 def preset_names() -> list[str]:
     """Name all presets."""
-    found = (each.name for each in files(__package__).iterdir())
+    found = (each.name for each in files(__name__).iterdir())
     return sorted(name.removesuffix(_ENDING) for name in found if name.endswith(_ENDING))
 
 
@@ -32,4 +32,4 @@ def find_preset(name: str) -> JsonObject:
         near = closest(name, known)
         hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
         raise ConfigError(f"preset {name!r}: there is none of this name for verl; {hint}")
-    return tomllib.loads((files(__package__) / f"{name}{_ENDING}").read_text(encoding="utf-8"))
+    return tomllib.loads((files(__name__) / f"{name}{_ENDING}").read_text(encoding="utf-8"))
