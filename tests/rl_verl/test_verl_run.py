@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from astra_mcp.call_record import EpisodeId
 from gateway.api.client import GatewayClient
 from training.rl.verl.account import Line
 
@@ -127,7 +128,7 @@ async def test_two_steps_learn_are_saved_and_go_on_and_the_record_has_each_call(
         async with GatewayClient(access.url, access.key) as gateway:
             for line in run.lines:
                 assert line.episode is not None
-                record = await gateway.record(line.episode)
+                record = await gateway.record(EpisodeId(line.episode))
                 assert len(record.calls) == line.calls
                 assert record.state.reward is not None
                 assert record.state.reward.reward == line.reward

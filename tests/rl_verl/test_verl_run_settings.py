@@ -188,7 +188,7 @@ def test_each_preset_makes_a_run_with_a_file_that_names_data(tmp_path: Path, nam
 
 def test_the_paper_has_one_update_of_256_groups(tmp_path: Path) -> None:
     for name in ("paper-14b", "paper-32b"):
-        training = find_preset(name)["training"]
+        training: Any = find_preset(name)["training"]
         assert (training["groups"], training["mini_batches"]) == (256, 1)
         assert training["learning_rate"] == 2e-6
 
@@ -214,7 +214,7 @@ def test_a_preset_that_is_not_there_names_the_closest_one() -> None:
 
 
 def test_episodes_of_all_processes_come_to_the_figures_of_a_step(tmp_path: Path) -> None:
-    common = {"step": 3, "kind": "train", "group": 0}
+    common: dict[str, Any] = {"step": 3, "kind": "train", "group": 0}
     first, second = Account(tmp_path), Account(tmp_path)
     first.note(
         Line(

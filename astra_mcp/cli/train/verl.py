@@ -131,7 +131,7 @@ def _print_plan(
         "checkpoints": f"every {settings.checkpoints.every} steps into {settings.out}",
     }
     if not as_json:
-        _show(rows, as_json=False)
+        _show({**rows}, as_json=False)
     return {**rows}
 
 

@@ -1,5 +1,6 @@
 """verl's agent loop over the one core: the same agent, the same tokens and the same limits."""
 
+# pyright: reportUnknownParameterType=false, reportPrivateUsage=false
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false
 
@@ -163,7 +164,7 @@ def _line(trajectory: Trajectory, log: TokenLog, *, step: int, kind: str, place:
         step=step,
         kind=kind,
         group=place,
-        sample=trajectory.sample,
+        sample=trajectory.sample or 0,
         episode=trajectory.episode_id,
         reward=None if reward is None or words else reward.reward,
         recall=None if reward is None else reward.recall,

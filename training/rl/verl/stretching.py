@@ -3,9 +3,11 @@
 Training, sampling and what is saved then read one configuration, as overrides of verl's would not give them.
 """
 
+# pyright: reportUnknownVariableType=false
+
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from astra_mcp.errors import ConfigError
 
@@ -27,7 +29,7 @@ def fetch(model: str) -> str:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError  # noqa: PLC0415
 
     try:
-        return str(snapshot_download(model))
+        return str(cast("Any", snapshot_download)(model))
     except (HfHubHTTPError, HFValidationError, OSError) as error:
         raise ConfigError(f"model: {model} is not loaded from the hub: {error}") from None
 

@@ -1,5 +1,6 @@
 """verl's own synchronous trainer, which asks our sampler for rounds and hears when it is to stop."""
 
+# pyright: reportUntypedClassDecorator=false
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false, reportUnknownParameterType=false
 

@@ -1,5 +1,6 @@
 """A CPU as one of verl's platforms."""
 
+# pyright: reportUnknownLambdaType=false, reportUntypedClassDecorator=false
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedBaseClass=false, reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
 

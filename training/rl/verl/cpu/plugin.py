@@ -3,6 +3,7 @@
 One private thing of verl is touched: the trainer's end of a server has no call to be registered by.
 """
 
+# pyright: reportUnknownParameterType=false
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportPrivateUsage=false
 
