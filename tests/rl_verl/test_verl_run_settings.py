@@ -15,7 +15,8 @@ from gateway.api.client import GatewayClient
 from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment
 from training.rl.core.policy import PolicyLimits
 from training.rl.native import generation
-from training.rl.native.generation import Generation, Question
+from training.rl.native.agenda import Question
+from training.rl.native.generation import Generation
 from training.rl.native.settings import DistractorShare
 from training.rl.verl import versions
 from training.rl.verl.account import Account, Line, figures_of_lines, last_failure
@@ -66,6 +67,8 @@ def plan_of(tmp_path: Path, questions: Sequence[Question] = QUESTIONS) -> Plan:
     [
         ({"objective": {"credit": "turn"}}, "credit"),
         ({"user": {"model": "simulated"}}, "user.model"),
+        ({"limits": {"user_turns": 3}}, "user_turns"),
+        ({"alarms": {"collapse": "stop"}}, "alarms"),
         ({"training": {"mini_batches": 3}}, "mini_batches"),
         ({"verl": {"devices": 3}}, "verl.devices"),
         ({"verl": {"devices": 2, "tensor_parallel": 3}}, "tensor_parallel"),
@@ -108,7 +111,7 @@ async def test_a_group_plays_the_same_episodes_with_both_back_ends(
         native.next_number = number
         with pytest.raises(NotImplementedError):
             await native.play(5, 4)
-    expected = [plan.rollout(number, sample, 5) for number in range(12) for sample in range(2)]
+    expected = [rollout for number in range(12) for rollout in plan.agenda.group(number, 5)]
     assert played == expected
     assert len({rollout.labels.get("distractors") for rollout in played}) == 3
 

@@ -88,12 +88,13 @@ async def _run(
         GatewayClient(access.url, access.key) as client,
         hearing_signals(stop),
     ):
+        questions = await find_questions(client, settings)
         playground = Playground(
             gateway=client,
             renderer=renderer,
             tokenizer=tokenizer,
-            questions=await find_questions(client, settings),
-            held_out=await find_held_out(client, settings),
+            questions=questions,
+            held_out=await find_held_out(client, settings, questions),
         )
         reached = Reached(
             playground=playground, url=access.url, key=access.key, limits=limits, model=model

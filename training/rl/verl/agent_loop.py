@@ -79,7 +79,7 @@ class EpisodeLoop(AgentLoopBase):
             planned = stage.plan.validation[place]
             rollout, kind, temperature = planned.rollout, planned.kind, planned.temperature
         else:
-            rollout = stage.plan.rollout(place, sample, max(step - 1, 0))
+            rollout = stage.plan.agenda.group(place, max(step - 1, 0))[sample]
             kind, temperature = "train", 1.0
         writer = _Writer(self, sampling_params, temperature)
         log = TokenLog()

@@ -13,9 +13,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from astra_mcp.seeds import derive_seed, generator
 from gateway.api.wire import DistractorRequest, FailureRequest
-from training.rl.native.generation import DISTRACTORS, Question
+from training.rl.native.agenda import Agenda, Question
 from training.rl.native.settings import DistractorShare
 from training.rl.verl.settings import VerlSettings
 from training.rollout.plan import Rollout, Source, plan_rollouts
@@ -52,30 +51,10 @@ class Plan:
     episodes: Path
     """A folder, in which each process that plays keeps an account of its episodes."""
 
-    def rollout(self, number: int, sample: int, step: int) -> Rollout:
-        """Give an episode of a group.
-
-        Args:
-            number: Of the group, from 0.
-            sample: Of the episode in its group.
-            step: Of training, from 0, for which it is played.
-        """
-        settings = self.settings
-        asked = self.questions[self._place(number)]
-        distractors = asked.drawn(generator(settings.seed, "rl", DISTRACTORS, number).random())
-        labels = {"run": settings.out.name, "step": str(step), "group": str(number)}
-        if distractors is not None:
-            labels[DISTRACTORS] = distractors.mode
-        return Rollout(
-            source=asked.source,
-            version=asked.version,
-            root_seed=derive_seed(settings.seed, "rl", "episodes") >> 1,
-            index=number,
-            sample=sample,
-            distractors=distractors,
-            failures=asked.failures,
-            labels=labels,
-        )
+    @cached_property
+    def agenda(self) -> Agenda:
+        """The groups of training."""
+        return Agenda(self.settings, self.questions)
 
     @cached_property
     def validation(self) -> Sequence[Asked]:
@@ -110,12 +89,6 @@ class Plan:
             url=found["url"],
             episodes=Path(found["episodes"]),
         )
-
-    def _place(self, number: int) -> int:
-        epoch, place = divmod(number, len(self.questions))
-        order = [*range(len(self.questions))]
-        generator(self.settings.seed, "rl", "order", epoch).shuffle(order)
-        return order[place]
 
     def _as_json(self) -> dict[str, Any]:
         return {

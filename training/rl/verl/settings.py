@@ -5,7 +5,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from astra_mcp.types import FrozenModel
-from training.rl.native.settings import RlSettings
+from training.rl.native.settings import LimitSettings, RlSettings
+from training.signals.alarms import AlarmSettings
 
 __all__ = ["DeviceSettings", "VerlSettings"]
 
@@ -71,6 +72,10 @@ class VerlSettings(RlSettings):
             raise ValueError("objective.credit: verl knows the credit of episodes alone")
         if self.user.model is not None:
             raise ValueError("user.model: with verl nobody speaks to the policy so far")
+        if self.limits.user_turns != LimitSettings().user_turns:
+            raise ValueError("limits.user_turns: with verl the prompt is all that is said")
+        if self.alarms != AlarmSettings():
+            raise ValueError("alarms: the native trainer alone raises them")
         if training.groups % training.mini_batches:
             raise ValueError(
                 f"training.mini_batches: {training.groups} groups have no {training.mini_batches} equal"
