@@ -1,17 +1,16 @@
-"""verl trains on the CPU: two steps, a checkpoint, a resume, and what is played while processes are lost."""
+"""verl trains on the CPU: steps, checkpoints, resumes, and processes that are killed under way."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 import pytest
 
 from astra_mcp.call_record import EpisodeId
@@ -19,7 +18,7 @@ from gateway.api.client import GatewayClient
 from training.rl.verl.account import Line
 
 from micro_runs import open_micro_gateway, play_oracle, write_micro_bundles
-from verl_runs import VerlRun, find_verl
+from verl_runs import VerlRun, find_verl, open_gateway
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(7200)]
 
@@ -43,8 +42,7 @@ tensorboard = false
 """
 _RUN = """
 model = "{place}/pupil/weights/step-00000060"
-out = "run"
-{url}
+out = "{name}"
 [[data]]
 environments = {names}
 questions = "all"
@@ -58,7 +56,7 @@ learning_rate = 1e-3
 turns = 4
 turn_tokens = 32
 [validation]
-environments = {names}
+environments = {held_out}
 every = 2
 [checkpoints]
 every = 2
@@ -85,75 +83,104 @@ def pupil(tmp_path_factory: pytest.TempPathFactory) -> VerlRun:
     anyio.run(play)
     (place / "pupil.toml").write_text(_PUPIL)
     command = [programs / "astra-mcp", "train", "sft", "--config", place / "pupil.toml"]
-    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run(command, check=True, env=run.variables)
     return run
 
 
-def config_of(run: VerlRun, name: str, *, steps: int, url: str = "") -> Path:
-    names = json.dumps(sorted(each.name for each in run.environments.iterdir()))
-    told = f'url = "{url}"' if url else ""
-    text = _RUN.format(names=names, steps=steps, url=told, place=run.place).replace(
-        'out = "run"', f'out = "{name}"'
+def config_of(run: VerlRun, *, steps: int) -> Path:
+    names = sorted(each.name for each in run.environments.iterdir())
+    text = _RUN.format(
+        names=json.dumps(names[2:]),
+        held_out=json.dumps(names[:2]),
+        steps=steps,
+        name=run.name,
+        place=run.place,
     )
-    (run.place / f"{name}.toml").write_text(text)
-    return run.place / f"{name}.toml"
+    run.config.write_text(text)
+    return run.config
 
 
-async def test_two_steps_learn_are_saved_and_go_on_and_the_record_has_each_call(
-    pupil: VerlRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with open_micro_gateway(pupil.place / "home", pupil.environments) as access:
-        monkeypatch.setenv("ASTRA_MCP_CONTROL_KEY", access.key)
-        config = config_of(pupil, "two", steps=2, url=access.url)
-        run = replace(pupil, name="two")
-        said = await anyio.to_thread.run_sync(run.train, config)
-        assert "verl 0.9.1" in said
-        first, second = run.figures(1), run.figures(2)
-        for figures in (first, second):
+def test_steps_learn_and_are_saved_and_a_run_goes_on_with_the_very_batch(pupil: VerlRun) -> None:
+    run = replace(pupil, name="three")
+    with open_gateway(run) as gateway:
+        assert "verl 0.9.1" in run.train(config_of(run, steps=3))
+        for step in (1, 2, 3):
+            figures = run.figures(step)
             assert figures["gradient_norm"] > 0
-            assert figures["filling/failed"] == 0
+            assert figures["filling/failed"] == figures["rollout/failed"] == 0
+            assert figures["rollout/turns"] > 1
             if not figures["filling/oldest"]:  # what waited was sampled by other weights
                 assert figures["rollout_correlation"] > 0.999
-            assert figures["rollout/turns"] > 1
-        assert {"greedy/reward", "sampled/reward"} <= {*run.figures(0), *second}
-        assert (run.out / "checkpoints" / "global_step_2" / "transfer_queue").exists()
+        assert {"greedy/reward", "sampled/reward"} <= {*run.figures(0)} & {*run.figures(2)}
+        check_record(gateway.client(), [*run.lines])
 
-        config = config_of(pupil, "two", steps=3, url=access.url)
-        await anyio.to_thread.run_sync(run.train, config)
+        third = played_in(run, "from-0", 3)
+        saved = run.out / "checkpoints"
+        assert (saved / "global_step_2" / "transfer_queue").exists()
+        shutil.rmtree(saved / "global_step_3")  # as it was before the third step
+        (saved / "latest_checkpointed_iteration.txt").write_text("2")
+        run.train(run.config)
         assert [line["step"] for line in run.metrics] == [0, 1, 2, 3]
-        assert run.figures(3)["gradient_norm"] > 0
-        groups = groups_by_step(run.lines)
-        assert min(groups[3]) == max(groups[2]) + 1, "the next batch begins where the last ended"
+        assert played_in(run, "from-2", 3) == third
 
-        async with GatewayClient(access.url, access.key) as gateway:
-            for line in run.lines:
+
+def test_a_run_outlives_kills_of_gateway_and_player_and_ctrl_c_leaves_no_process(
+    pupil: VerlRun,
+) -> None:
+    run = replace(pupil, name="killed")
+    with open_gateway(run) as gateway:
+        process = run.begin(config_of(run, steps=2))
+        wait_for(lambda: any(line.kind == "train" for line in run.lines), process)
+        player = next(run.out.glob("verl/from-0/episodes/*.jsonl")).name.partition("-")[0]
+        os.kill(int(player), signal.SIGKILL)
+        wait_for(lambda: len(players(run)) > 1, process)
+        gateway.restart()
+        said, _ = process.communicate()
+        assert process.returncode == 0, said
+        assert [line["step"] for line in run.metrics] == [0, 1, 2]
+        lines = [line for line in run.lines if line.reward is not None]
+        assert len(lines) >= 2 * 4 * 4
+        check_record(gateway.client(), lines)
+
+        process = run.begin(config_of(run, steps=50))
+        wait_for(lambda: any(line.step > 2 for line in run.lines), process)
+        assert run.processes()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate()
+        assert process.returncode == 130, said
+        step = int(run.metrics[-1]["step"])
+        assert f"stopped at step {step}, which is saved" in said
+        assert (run.out / "checkpoints" / f"global_step_{step}" / "actor").exists()
+        assert not run.processes()
+
+
+def players(run: VerlRun) -> set[Path]:
+    return {*run.out.glob("verl/from-0/episodes/*.jsonl")}
+
+
+def played_in(run: VerlRun, start: str, step: int) -> list[tuple[object, ...]]:
+    """What was played for a step of training by one start, in the order of groups and samples."""
+    return sorted(
+        (line.group, line.sample, line.reward, line.calls, line.tokens)
+        for line in run.lines_of(start)
+        if (line.kind, line.step) == ("train", step)
+    )
+
+
+def check_record(client: GatewayClient, lines: list[Line]) -> None:
+    """Hold what the run knows of its episodes against the gateway's record."""
+
+    async def check() -> None:
+        async with client as gateway:
+            for line in lines:
                 assert line.episode is not None
                 record = await gateway.record(EpisodeId(line.episode))
                 assert len(record.calls) == line.calls
                 assert record.state.reward is not None
                 assert record.state.reward.reward == line.reward
 
-
-def test_a_run_outlives_a_process_that_plays_and_its_rewards_stay_right(pupil: VerlRun) -> None:
-    run = replace(pupil, name="killed")
-    process = run.begin(config_of(pupil, "killed", steps=2))
-    wait_for(lambda: any(line.kind == "train" for line in run.lines), process)
-    player = next(iter(run.out.glob("verl/from-0/episodes/*.jsonl"))).name.split("-")[0]
-    os.kill(int(player), signal.SIGKILL)
-    said, _ = process.communicate()
-    assert process.returncode == 0, said
-    assert len({*run.out.glob("verl/from-0/episodes/*.jsonl")}) >= 2
-    assert [line["step"] for line in run.metrics] == [0, 1, 2]
-    counted = Counter((line.step, line.group) for line in run.lines if line.kind == "train")
-    assert max(counted.values()) == 4
-
-
-def groups_by_step(lines: Iterable[Line]) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {}
-    for line in lines:
-        if line.kind == "train":
-            found.setdefault(line.step, set()).add(line.group)
-    return found
+    assert lines
+    anyio.run(check)
 
 
 def wait_for(is_so: Callable[[], bool], process: "subprocess.Popen[str]") -> None:

@@ -16,10 +16,19 @@ from anyio.abc import Process
 from astra_mcp.errors import TrainingError
 from training.rl.verl.settings import DeviceSettings
 
-__all__ = ["KEY_VARIABLE", "environment", "open_process", "open_ray", "read_end"]
+__all__ = [
+    "FIGURES_VARIABLE",
+    "KEY_VARIABLE",
+    "environment",
+    "open_process",
+    "open_ray",
+    "read_end",
+]
 
 KEY_VARIABLE = "ASTRA_MCP_CONTROL_KEY"
 """By which processes that play are told the gateway's key: it stands in no file."""
+FIGURES_VARIABLE = "VERL_FILE_LOGGER_PATH"
+"""By which verl is told the file of its figures."""
 _STARTED = "Ray runtime started"
 _STOP_SECONDS = 30.0
 _STORE_BYTES = 500_000_000
@@ -74,7 +83,7 @@ def environment(settings: DeviceSettings, key: str, metrics: Path) -> dict[str, 
         # Ray listens on all addresses of the machine.
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token_hex(32),
-        "VERL_FILE_LOGGER_PATH": str(metrics),
+        FIGURES_VARIABLE: str(metrics),
         KEY_VARIABLE: key,
     }
 
