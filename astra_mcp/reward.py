@@ -84,6 +84,8 @@ def _looked_for(
 
 
 def _solved(wanted: Sequence[JobItem], matching: Matching) -> Solved:
+    if not matching.found and matching.refusal is None:
+        return NOTHING_SOLVED
     return Solved(frozenset(i.id for i in wanted if i.answer in matching.found), matching.refusal)
 
 

@@ -58,8 +58,10 @@ class ArgumentCheck:
         return tuple(_cut(m, _MAX_LENGTH) for m in messages[:_MAX_FAULTS])
 
     def _unknown_names(self, arguments: Mapping[str, JsonValue]) -> list[str]:
-        known = ", ".join(self._properties) or "none"
         unknown = [name for name in arguments if name not in self._properties]
+        if not unknown:
+            return []
+        known = ", ".join(self._properties) or "none"
         messages: list[str] = []
         for name in unknown[:_MAX_FAULTS]:
             close = difflib.get_close_matches(name[:_MAX_SHOWN], self._properties, n=1)

@@ -33,6 +33,8 @@ _BETWEEN = " ; "
 """Stands between two values: no token goes on beyond it."""
 _VALUES_AT_ONCE = 4096
 _MAX_REFERENCES = 64
+_MAX_REMEMBERED = 1024
+"""Schemas, and places of one."""
 _SCALAR = (str, int, float)
 
 
@@ -94,20 +96,28 @@ def free_texts(
         schema: What the tool declares of them; empty for a tool that there is not.
         modifying: Arguments that are no free text, ``outer.inner`` for the members of an object.
     """
-    return _Reading(schema, modifying).texts(dict(arguments), _Place.of([schema], schema), "")
+    declared = _declared_by(schema)
+    return _Reading(declared, modifying).texts(dict(arguments), declared.place((schema,)), "")
 
 
-def _looked_for(items: Sequence[JobItem]) -> set[str]:
+def _looked_for(items: Sequence[JobItem]) -> frozenset[str]:
+    return _with_tokens(tuple([i.answer for i in items]))
+
+
+@lru_cache(maxsize=4096)
+def _with_tokens(answers: tuple[str, ...]) -> frozenset[str]:
     """Each answer, and each of its tokens; a few tokens are others where they stand alone (``2h``)."""
-    return {text for i in items for text in (i.answer, *_tokens(i.answer))}
+    return frozenset(text for answer in answers for text in (answer, *_tokens(answer)))
 
 
 def _sent(items: Sequence[JobItem], matching: Matching) -> Sent:
     if matching.refusal is not None:
         return Sent(frozenset(i.id for i in items), matching.refusal)
     found = matching.found
+    if not found:
+        return NOTHING_SENT
     stand = (i.id for i in items if i.answer in found or found.issuperset(_tokens(i.answer)))
-    return Sent(frozenset(stand)) if found else NOTHING_SENT
+    return Sent(frozenset(stand))
 
 
 @lru_cache(maxsize=4096)
@@ -141,9 +151,42 @@ class _Place:
         return cls(frozenset(named), members, items)
 
 
+class _Declared:
+    """What one schema declares, each place of it read once."""
+
+    def __init__(self, root: _Schema) -> None:
+        self._root = root
+        self._places: dict[tuple[int, ...], _Place] = {}
+        """By which parts of the root hold there; it keeps them alive, so that none has another's identity."""
+
+    def place(self, schemas: Sequence[object]) -> _Place:
+        """Look up what parts of the root say of one value, any of which may hold."""
+        key = tuple(map(id, schemas))
+        found = self._places.get(key)
+        if found is None:
+            if len(self._places) >= _MAX_REMEMBERED:
+                self._places.clear()
+            found = self._places[key] = _Place.of(schemas, self._root)
+        return found
+
+
+def _declared_by(schema: _Schema) -> _Declared:
+    """Look up what a tool's schema declares, which is one object for as long as the tool is shown."""
+    found = _declared.get(id(schema))
+    if found is None:
+        if len(_declared) >= _MAX_REMEMBERED:
+            _declared.clear()
+        found = _declared[id(schema)] = _Declared(schema)
+    return found
+
+
+_declared: dict[int, _Declared] = {}
+"""By the identity of the schema, which each keeps alive."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    root: _Schema
+    declared: _Declared
     modifying: frozenset[str]
 
     def texts(self, value: JsonValue, place: _Place, path: str) -> Iterator[str]:
@@ -151,7 +194,7 @@ class _Reading:
         if isinstance(value, dict):
             yield from self._of_object(value, place, path)
         elif isinstance(value, list):
-            items = _Place.of(place.items, self.root)
+            items = self.declared.place(place.items)
             for item in value:
                 yield from self.texts(item, items, path)
         elif value is not None and not isinstance(value, bool) and value not in place.named:
@@ -165,7 +208,7 @@ class _Reading:
             declared = place.members.get(name)
             if declared is None:
                 yield name
-            yield from self.texts(member, _Place.of(declared or (), self.root), inner)
+            yield from self.texts(member, self.declared.place(declared or ()), inner)
 
 
 def _alternatives(schemas: Iterable[object], root: _Schema) -> Iterator[_Schema]:

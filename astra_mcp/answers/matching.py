@@ -77,6 +77,8 @@ def contains_answer(text: str, answer: str) -> bool:
 
 def match_answers(text: str, answers: Collection[str]) -> Matching:
     """Look for all answers in one reading of the text."""
+    if _is_ruled_out(text, answers):
+        return _NOTHING
     search = _Search(text, answers)
     for _ in search.steps():
         pass
@@ -85,10 +87,42 @@ def match_answers(text: str, answers: Collection[str]) -> Matching:
 
 async def match_in_slices(text: str, answers: Collection[str]) -> Matching:
     """Look for all answers, and let others have their turn between each 32,768 characters."""
+    if _is_ruled_out(text, answers):
+        return _NOTHING
     search = _Search(text, answers)
     for _ in search.steps():
         await anyio.lowlevel.checkpoint()
     return search.matching
+
+
+_NOTHING = Matching()
+
+
+def _is_ruled_out(text: str, answers: Collection[str]) -> bool:
+    """Tell at a glance that a text of one slice, as nearly all are, has the keys of no answer.
+
+    False says nothing.
+    """
+    if len(text) > _SLICE:
+        return False
+    try:
+        plain, length = _plain(text)
+    except _TooCostlyError:
+        return False
+    if length > _MAX_GROWTH * len(text):
+        return False
+    for keys in _keys(frozenset(answers)):
+        for key in keys:
+            if key not in plain:
+                break
+        else:
+            return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _keys(answers: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(wanted.keys for a in answers if (wanted := _wanted(a)) is not None)
 
 
 @dataclass(frozen=True, slots=True)

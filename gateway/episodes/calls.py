@@ -13,7 +13,7 @@ import anyio
 import orjson
 
 from astra_mcp.call_record import CallRecord, Encoded, EpisodeStatus, encode_result
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import completed_at_once, shielded
 from astra_mcp.errors import EpisodeEndedError, RecordError, UnknownNameError
 from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.reward import NOTHING_SOLVED, Solved, solved_in_slices
@@ -21,6 +21,7 @@ from astra_mcp.sent_answers import NOTHING_SENT, Sent, free_texts, modifying_nam
 from astra_mcp.types import (
     CallOutcome,
     Failure,
+    JsonObject,
     JsonValue,
     Origin,
     ToolResult,
@@ -37,6 +38,7 @@ from gateway.episodes.shown_tools import Shown
 from gateway.episodes.turns import Turn, ask_server
 
 NO_ARGUMENTS: Mapping[str, JsonValue] = {}
+_NO_SCHEMA: JsonObject = {}
 _UNREACHED = "The tool could not be reached."
 _THE_END = "This run has ended; further calls are not possible."
 _ANSWER_NOW = "This run has ended; give the final answer."
@@ -210,15 +212,18 @@ class Execution:
 
         A tool that has nothing to do with the job solves nothing, whatever it is named and says.
         """
-        job = self.answers.job
-        if not job or settled.failure is not None:
+        if not self.answers.job or settled.failure is not None:
             return settled
-        with shielded():
-            told = await self.answers.told_by(self._free_texts(call), began_at=call.started_at)
-            if call.is_distractor or call.tool is None:
-                return settled._replace(told=told)
+        return await completed_at_once(self._look(call, settled))
+
+    async def _look(self, call: Call, settled: Settled) -> Settled:
+        told = await self.answers.told_by(self._free_texts(call), began_at=call.started_at)
+        solved = NOTHING_SOLVED
+        if not call.is_distractor and call.tool is not None:
             result = settled.answer.result
-            solved = await solved_in_slices(job, call.tool, result, settled.origin)
+            solved = await solved_in_slices(self.answers.job, call.tool, result, settled.origin)
+        if told is NOTHING_SENT and solved is NOTHING_SOLVED:
+            return settled
         return settled._replace(told=told, solved=solved)
 
     def _free_texts(self, call: Call) -> Iterator[str]:
@@ -231,7 +236,7 @@ class Execution:
             modifying = modifying_names(self.answers.job, call.tool)
         if call.fault is not None:
             yield call.fault
-        schema = route.shown.input_schema if route else {}
+        schema = route.shown.input_schema if route else _NO_SCHEMA
         yield from free_texts(call.arguments, schema, modifying)
 
     def settle(self, reply: UpstreamReply | Failure) -> Settled:

@@ -156,6 +156,20 @@ def test_case_and_width_do_not_matter(answer: str) -> None:
     assert tokenize(wide) == tokenize(answer) == tokenize(answer.upper())
 
 
+@given(
+    st.lists(
+        st.sampled_from(["7", "kg", "7 kg", "北京", "BK-1", "\\n", "ﬁ", ",", " ", "Kg"]), max_size=8
+    ),
+    st.lists(st.sampled_from(["7 kg", "北京", "BK-1", "fi", "17 kg"]), max_size=3),
+)
+def test_a_short_text_has_the_answers_that_it_has_as_the_beginning_of_a_long_one(
+    parts: list[str], answers: list[str]
+) -> None:
+    text = "".join(parts)
+    long = text + "\n" + "x " * 20_000
+    assert match_answers(text, answers).found == match_answers(long, answers).found
+
+
 @given(st.text())
 def test_any_text_contains_itself_unless_it_has_no_token(text: str) -> None:
     assert contains_answer(text, text) == bool(tokenize(text))

@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.concurrency import BackOff, Timer, map_concurrently
+from astra_mcp.concurrency import BackOff, Timer, completed_at_once, map_concurrently
 from astra_mcp.errors import BudgetSpentError
 
 
@@ -126,3 +126,37 @@ def test_pauses_grow_up_to_the_longest_and_begin_again_after_what_went_well() ->
     assert [pauses.next() for _ in range(4)] == pytest.approx([0.1, 0.3, 0.5, 0.5])
     pauses.reset()
     assert [pauses.next(), pauses.next()] == pytest.approx([0.1, 0.3])
+
+
+async def test_work_that_waits_comes_to_its_end_although_its_caller_is_cancelled() -> None:
+    began, may_end = anyio.Event(), anyio.Event()
+    ends: list[str] = []
+
+    async def work() -> str:
+        began.set()
+        await may_end.wait()
+        await anyio.lowlevel.checkpoint()
+        return "whole"
+
+    async def ask() -> None:
+        ends.append(await completed_at_once(work()))
+        await anyio.lowlevel.checkpoint()
+        ends.append("the caller went on")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        await began.wait()
+        group.cancel_scope.cancel()
+        may_end.set()
+    assert ends == ["whole"]
+
+
+async def test_work_that_does_not_wait_is_done_at_once_also_by_its_mistake() -> None:
+    async def work(number: int) -> int:
+        return 1 // number
+
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        assert await completed_at_once(work(1)) == 1
+        with pytest.raises(ZeroDivisionError):
+            await completed_at_once(work(0))

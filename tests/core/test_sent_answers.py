@@ -86,6 +86,24 @@ def test_values_beside_one_another_are_read_one_by_one() -> None:
     assert ids({"to": "-", "rest": [12, "kg"]}) == {2}
 
 
+def test_a_schema_that_refers_to_itself_is_read_at_every_depth_and_time() -> None:
+    chosen: JsonObject = {"size": CODE, "inner": {"inner": {"size": CODE}}}
+    for _ in range(2):
+        for size, sent in (({"enum": [CODE]}, set[int]()), (TEXT, {1})):
+            node = {"properties": {"size": size, "inner": {"$ref": "#/$defs/node"}}}
+            tool = ToolSpec(name="book", input_schema={"$defs": {"node": node}, **node})
+            assert sent_by(JOB, tool, chosen) == sent
+            assert sent_by(JOB, tool, {"inner": {"note": CODE}}) == {1}
+            assert sent_by(JOB, tool, chosen) == sent
+
+
+def test_more_schemas_than_are_remembered_are_read_as_any() -> None:
+    for number in range(1500):
+        allowed = {"properties": {"to": {"enum": [CODE if number % 2 else "other"]}}}
+        tool = ToolSpec(name="book", input_schema=allowed)
+        assert bool(sent_by(JOB, tool, {"to": CODE})) is (number % 2 == 0)
+
+
 def test_an_answer_whose_tokens_are_others_alone_is_found_as_a_whole() -> None:
     assert ids({"to": "at 7 m/2h"}) == {3}
 

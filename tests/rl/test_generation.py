@@ -154,6 +154,29 @@ async def test_members_keep_what_their_turns_solved_and_users_speak(stage: Stage
         assert "distractors" not in one.trajectory.labels
 
 
+@pytest.mark.claim("P12")
+@pytest.mark.parametrize(("kind", "earned"), [("f1", 2 / 3), ("recall", 1), ("precision", 1 / 2)])
+async def test_an_episode_is_trained_by_the_part_of_the_reward_that_is_asked_for(
+    gateway: GatewayClient, kind: str, earned: float
+) -> None:
+    def look_twice(context: str) -> str:
+        turn = context.count("<|im_start|>assistant")
+        return call("look") if turn <= 2 else f"So.{END}"
+
+    source = SourceEnvironment(kind="environment", name=HARBOUR)
+    generation = Generation(
+        settings(objective={"reward": kind}),
+        gateway,
+        ScriptedPolicy(look_twice),
+        (tiny_renderer(), CharacterTokenizer()),
+        [Asked(source=source, version=None)],
+    )
+    (group,) = await generation.play(0, 1)
+    assert group.rewards == pytest.approx([earned, earned], abs=1e-5)
+    told = [one.trajectory.reward for one in generation.played]
+    assert [each and each.reward for each in told] == pytest.approx([2 / 3, 2 / 3], abs=1e-5)
+
+
 def test_settings_bound_episodes_within_what_the_model_reads() -> None:
     usual = PolicyLimits(context_tokens=4096, turn_tokens=512)
     limits = limits_of_episode(settings(), usual)

@@ -255,6 +255,16 @@ async def test_own_rewards_see_what_was_played_and_need_no_job(
     assert (first["rollout/reward"], first["rollout/failed"]) == (0.5, 0)
 
 
+async def test_rewards_from_two_places_are_refused(
+    start: Path, harbour: SmallGateway, tmp_path: Path
+) -> None:
+    run = Run(start, harbour)
+    run.rewards = lambda number, played: [0.0, 1.0]
+    with pytest.raises(ConfigError, match=r"objective\.reward is recall, .*: leave it out"):
+        await run.train(tmp_path / "run", objective={"reward": "recall"})
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     "earned", [[1.0], [0.0, float("nan")], [None, 1], ["1", "2"], [10**400, 1], 5]
 )

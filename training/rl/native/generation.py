@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import anyio.to_thread
 
@@ -129,6 +129,8 @@ class Generation:
             members = played[at * size : (at + 1) * size]
             if self._rewards is not None:
                 members = await anyio.to_thread.run_sync(_told, self._rewards, number, members)
+            elif (kind := self._settings.objective.reward) != "f1":
+                members = [_earning(kind, one) for one in members]
             self.played += members
             groups.append(_group(number, step, members))
         self._watch(groups, played)
@@ -161,6 +163,12 @@ def _told(
     return [
         replace(one, told=next(left)) if one.trajectory.failure is None else one for one in played
     ]
+
+
+def _earning(kind: Literal["recall", "precision"], played: PolicyTrajectory) -> PolicyTrajectory:
+    """Take a part of the gateway's reward for all of it."""
+    reward = played.trajectory.reward
+    return played if reward is None else replace(played, told=getattr(reward, kind))
 
 
 def _is_reward(value: object) -> bool:

@@ -19,6 +19,7 @@ from training.signals.alarms import AlarmSettings
 __all__ = [
     "Credit",
     "DistractorShare",
+    "Earned",
     "FillingSettings",
     "KlUse",
     "LimitSettings",
@@ -33,6 +34,7 @@ __all__ = [
 _UserPath = Annotated[Path, AfterValidator(user_path)]
 _Beta = Annotated[float, Field(ge=0, lt=1)]
 Credit = Literal["episode", "turn"]
+Earned = Literal["f1", "recall", "precision"]
 KlUse = Literal["none", "metric", "loss"]
 
 
@@ -87,6 +89,10 @@ class QuestionSet(FrozenModel):
 class ObjectiveSettings(FrozenModel):
     """What is made small. Source: ASTRA eq. 32."""
 
+    reward: Earned = "f1"
+    """What of the gateway's reward an episode is trained by; a validation says all three. Source: ASTRA sec.
+    3.2.2, and 4.2 for the others.
+    """
     clip: float = Field(default=0.2, gt=0, lt=1)
     """Epsilon."""
     kl: KlUse = "none"

@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio.to_thread
 import torch
 
+from astra_mcp.errors import ConfigError
 from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
 from training.checkpoints import CheckpointStore, CheckpointWriter
@@ -108,11 +109,14 @@ async def train(
 
     Raises:
         ConfigError: The folder holds another run, the model cannot be loaded, or it does not read as much as
-            the limits say.
+            the limits say. Or rewards come from two places.
         CheckpointError: A checkpoint cannot be written.
         TrainingError: Too few groups can teach something, no group comes through, or the loss is no number.
         RefusedError: The gateway does not take what is asked for.
     """
+    if rewards is not None and settings.objective.reward != "f1":
+        msg = f"objective.reward is {settings.objective.reward}, and rewards of your own take its place"
+        raise ConfigError(f"{msg}: leave it out")
     # Limits that the model cannot keep are refused before anything is begun.
     limits_of_episode(settings, limits_of_model(model_config(settings.model)))
     folder = RunFolder.open(settings, playground.digests, versions)
