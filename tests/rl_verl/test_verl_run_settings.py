@@ -235,6 +235,7 @@ def test_episodes_of_all_processes_come_to_the_figures_of_a_step(tmp_path: Path)
     assert (figures["rollout/episodes"], figures["rollout/failed"]) == (3, 1)
     assert (figures["rollout/reward"], figures["rollout/calls"]) == (0.75, 3)
     assert figures["rollout/stops/turns"] == 1
+    assert figures_of_lines(lines, "rollout/", "recall")["rollout/reward"] == 1.0
     assert last_failure(lines) == "at the boundary gateway: gone"
 
 

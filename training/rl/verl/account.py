@@ -9,6 +9,8 @@ from pathlib import Path
 from secrets import token_hex
 from statistics import fmean, pvariance
 
+from training.rl.native.settings import Earned
+
 __all__ = ["Account", "Line", "figures_of_lines", "last_failure"]
 
 
@@ -35,6 +37,10 @@ class Line:
     response_tokens: int = 0
     stop: str | None = None
     failure: str | None = None
+
+    def earned(self, kind: Earned) -> float | None:
+        """What of its reward a run trains by."""
+        return self.reward if kind == "f1" else getattr(self, kind)
 
 
 class Account:
@@ -64,10 +70,18 @@ def last_failure(lines: Iterable[Line]) -> str:
     return failures[-1] if failures else "a process that played was lost"
 
 
-def figures_of_lines(lines: Sequence[Line], prefix: str) -> Mapping[str, float]:
-    """Give the figures of some episodes, by the names of the native trainer."""
+def figures_of_lines(
+    lines: Sequence[Line], prefix: str, kind: Earned = "f1"
+) -> Mapping[str, float]:
+    """Give the figures of some episodes, by the names of the native trainer.
+
+    Args:
+        lines: The episodes.
+        prefix: Of the names.
+        kind: What of their rewards counts.
+    """
     played = [line for line in lines if line.reward is not None]
-    rewards = [line.reward for line in played if line.reward is not None]
+    rewards = [earned for line in played if (earned := line.earned(kind)) is not None]
     counts = {"episodes": len(lines), "failed": len(lines) - len(played)}
     figures: dict[str, float] = {f"{prefix}{name}": value for name, value in counts.items()}
     if not played:

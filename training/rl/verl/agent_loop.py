@@ -29,6 +29,7 @@ from training.rl.verl.account import Account, Line
 from training.rl.verl.dataset import HELD_OUT
 from training.rl.verl.plan import Plan
 from training.rl.verl.processes import KEY_VARIABLE
+from training.rl.verl.settings import VerlSettings
 from training.rollout.plan import Rollout
 from training.rollout.run import run_rollout
 from training.sft.model import model_config
@@ -101,7 +102,7 @@ class EpisodeLoop(AgentLoopBase):
                 raise
         line = _line(trajectory, log, step=step, kind=kind, place=place)
         stage.account.note(line)
-        return [] if line.reward is None else _output(line, log, writer)
+        return [] if line.reward is None else _output(line, log, writer, stage.plan.settings)
 
     async def _play(self, rollout: Rollout, log: TokenLog, writer: "_Writer") -> Trajectory:
         stage = self._stage
@@ -182,15 +183,16 @@ def _line(trajectory: Trajectory, log: TokenLog, *, step: int, kind: str, place:
     )
 
 
-def _output(line: Line, log: TokenLog, writer: _Writer) -> AgentLoopOutput:
+def _output(line: Line, log: TokenLog, writer: _Writer, settings: VerlSettings) -> AgentLoopOutput:
     begin, versions = log.num_prompt, writer.versions or [line.step]
     known = {"acc": line.reward, "recall": line.recall, "precision": line.precision}
+    is_trained = line.kind == "train"
     return AgentLoopOutput(
         prompt_ids=log.ids[:begin],
         response_ids=log.ids[begin:],
         response_mask=[int(is_written) for is_written in log.mask[begin:]],
         response_logprobs=log.logprobs[begin:],
-        reward_score=line.reward,
+        reward_score=line.earned(settings.objective.reward) if is_trained else line.reward,
         num_turns=line.turns,
         metrics=AgentLoopMetrics(generate_sequences=writer.seconds),
         extra_fields={

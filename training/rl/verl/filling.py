@@ -50,6 +50,8 @@ class FilledBatches(ReplayBuffer):
         )
         self._is_restored = False
         self._lost_rounds = 0
+        self.fresh: tuple[str, ...] = ()
+        """Trajectories of the newest batch whose groups did not wait."""
         self.before_looking: Callable[[], None] = _nothing
         """Called each time before the store is looked at."""
 
@@ -71,6 +73,8 @@ class FilledBatches(ReplayBuffer):
             self._restore()
         filled = anyio.run(self._filling.fill, global_steps, partial(self._play, global_steps))
         keys = [key for group in filled.groups for key in group.members]
+        fresh = (group for group in filled.groups if group.step == global_steps)
+        self.fresh = tuple(key for group in fresh for key in group.members)
         self._sync_metadata_from_transfer_queue()
         tags = [self.partitions[_TRAIN][key] for key in keys]
         waiting = {_uid(key) for group in self._filling.buffered for key in group.members}

@@ -230,10 +230,15 @@ class _Run:
 
     def _played(self, step: int) -> Mapping[str, float]:
         lines = [line for line in Account.read(self._episodes) if line.step == step]
+        earned = self._settings.objective.reward
         figures: dict[str, float] = {}
-        for kind, prefix in (("train", "rollout/"), ("greedy", "greedy/"), ("sampled", "sampled/")):
+        for kind, prefix, counts in (
+            ("train", "rollout/", earned),
+            ("greedy", "greedy/", "f1"),
+            ("sampled", "sampled/", "f1"),
+        ):
             if found := [line for line in lines if line.kind == kind]:
-                figures |= figures_of_lines(found, prefix)
+                figures |= figures_of_lines(found, prefix, counts)
         return figures
 
 

@@ -7,13 +7,18 @@
 from pathlib import Path
 from typing import Any
 
+import transfer_queue as tq
 from omegaconf import open_dict
+from verl import DataProto
 from verl.trainer.main_ppo import TaskRunnerV1
 from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
+from verl.utils.debug.metrics import calculate_debug_metrics
 
 from training.rl.verl.configuration import STOP, TRAINER
 
 __all__ = ["GatewayTrainer", "Runner"]
+
+_COMPARED = ("old_log_probs", "rollout_log_probs", "response_mask", "responses")
 
 
 class _StoppedError(Exception):
@@ -45,6 +50,17 @@ class GatewayTrainer(PPOTrainerSync):
             self._is_stopping = True
             with open_dict(self.config):
                 self.config.trainer.save_freq = 1
+        return batch
+
+    def _compute_old_log_prob(self, batch: Any, metrics: dict[str, Any]) -> Any:
+        """Compare with what the same weights sampled: groups that waited are left out."""
+        batch = super()._compute_old_log_prob(batch, metrics=metrics)
+        found = tq.kv_batch_get(
+            keys=[*self.replay_buffer.fresh],
+            partition_id=batch.partition_id,
+            select_fields=[*_COMPARED],
+        )
+        metrics.update(calculate_debug_metrics(DataProto(batch=found.to_padded_tensor())))
         return batch
 
     def on_step_begin(self) -> None:
