@@ -26,6 +26,7 @@ def main(file: Path, *, is_dry: bool) -> int:
         is_dry: Stop when verl has checked it.
     """
     import ray  # noqa: PLC0415 - of the extra
+    from ray.exceptions import RayTaskError  # noqa: PLC0415
 
     try:
         config = compose(json.loads(file.read_text(encoding="utf-8")))
@@ -36,7 +37,7 @@ def main(file: Path, *, is_dry: bool) -> int:
         from training.rl.verl.trainer import Runner  # noqa: PLC0415
 
         run_ppo(config, task_runner_class=ray.remote(Runner))
-    except ray.exceptions.RayTaskError as error:
+    except RayTaskError as error:
         return _report(file, error.cause, error)
     except AstraError as error:
         return _report(file, error, error)

@@ -3,7 +3,7 @@
 What waits for the next step stays in verl's own store, and so in its checkpoints.
 """
 
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false, reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false, reportUnknownParameterType=false
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,6 +40,7 @@ class FilledBatches(ReplayBuffer):
             **kwargs,
         )
         asked = sampler_kwargs
+        self._refill: Any = self.refill_fn
         self._group_size = int(asked.group_size)
         self._episodes = Plan.read(asked.plan).episodes
         self._filling = BatchFilling[str](
@@ -87,7 +88,7 @@ class FilledBatches(ReplayBuffer):
         """Play the next groups."""
         self._sync_metadata_from_transfer_queue()
         before = self._terminal()
-        self.refill_fn(count)
+        self._refill(count)
         while True:
             self._sync_metadata_from_transfer_queue()
             if not self.pending_keys[_TRAIN] and not self.running_keys[_TRAIN]:

@@ -230,15 +230,12 @@ class _Run:
 
     def _played(self, step: int) -> Mapping[str, float]:
         lines = [line for line in Account.read(self._episodes) if line.step == step]
-        earned = self._settings.objective.reward
         figures: dict[str, float] = {}
-        for kind, prefix, counts in (
-            ("train", "rollout/", earned),
-            ("greedy", "greedy/", "f1"),
-            ("sampled", "sampled/", "f1"),
-        ):
-            if found := [line for line in lines if line.kind == kind]:
-                figures |= figures_of_lines(found, prefix, counts)
+        if played := [line for line in lines if line.kind == "train"]:
+            figures |= figures_of_lines(played, "rollout/", self._settings.objective.reward)
+        for kind in ("greedy", "sampled"):
+            if judged := [line for line in lines if line.kind == kind]:
+                figures |= figures_of_lines(judged, f"{kind}/")
         return figures
 
 

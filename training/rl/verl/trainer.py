@@ -1,20 +1,21 @@
 """verl's own synchronous trainer, which asks our sampler for rounds and hears when it is to stop."""
 
 # pyright: reportUntypedClassDecorator=false
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false, reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false, reportUnknownParameterType=false
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import transfer_queue as tq
 from omegaconf import open_dict
-from verl import DataProto
+from verl.protocol import DataProto
 from verl.trainer.main_ppo import TaskRunnerV1
 from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
 from verl.utils.debug.metrics import calculate_debug_metrics
 
 from training.rl.verl.configuration import STOP, TRAINER
+from training.rl.verl.filling import FilledBatches
 
 __all__ = ["GatewayTrainer", "Runner"]
 
@@ -34,9 +35,13 @@ class GatewayTrainer(PPOTrainerSync):
         self._stop = Path(config.trainer.default_local_dir).parent / STOP
         self._is_stopping = False
 
+    @property
+    def _batches(self) -> FilledBatches:
+        return cast("FilledBatches", self.replay_buffer)
+
     def fit(self, agent_loop_manager: Any) -> None:
         """Train; the sampler hears of groups that went with a process."""
-        self.replay_buffer.before_looking = agent_loop_manager.fail_lost
+        self._batches.before_looking = agent_loop_manager.fail_lost
         super().fit(agent_loop_manager)
 
     def prepare_step(self) -> dict[str, Any]:
@@ -56,7 +61,7 @@ class GatewayTrainer(PPOTrainerSync):
         """Compare with what the same weights sampled: groups that waited are left out."""
         batch = super()._compute_old_log_prob(batch, metrics=metrics)
         found = tq.kv_batch_get(
-            keys=[*self.replay_buffer.fresh],
+            keys=[*self._batches.fresh],
             partition_id=batch.partition_id,
             select_fields=[*_COMPARED],
         )

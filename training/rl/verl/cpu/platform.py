@@ -1,5 +1,7 @@
 """A CPU as one of verl's platforms."""
 
+# What verl says of its types is not what its platforms give.
+# pyright: reportIncompatibleMethodOverride=false
 # pyright: reportUnknownLambdaType=false, reportUntypedClassDecorator=false
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedBaseClass=false, reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
@@ -52,13 +54,27 @@ class _CpuModule(ModuleType):
         return told[name] if name in told else getattr(torch.cpu, name)
 
 
+_DEVICE = _CpuModule("cpu_as_device")
+
+
 @PlatformRegistry.register(platform=_CPU)
 class CpuPlatform(PlatformBase):
     """One device; Ray counts it as one logical GPU, since verl places its workers by GPUs."""
 
-    device_name = _CPU
-    vendor_name = _CPU
-    device_module = _CpuModule("cpu_as_device")
+    @property
+    def device_name(self) -> str:
+        """Name the kind."""
+        return _CPU
+
+    @property
+    def vendor_name(self) -> str:
+        """Name it again."""
+        return _CPU
+
+    @property
+    def device_module(self) -> ModuleType:
+        """What stands for ``torch.cuda``."""
+        return _DEVICE
 
     def is_available(self) -> bool:
         """There is always a CPU."""

@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import ray
 import torch
@@ -136,11 +136,11 @@ class TransformersReplica(RolloutReplica):
     async def launch_servers(self) -> None:
         """Start it."""
         path = getattr(self.model_config, "path", None) or self.model_config["path"]
-        actor = ray.remote(num_cpus=1, max_concurrency=4096)(_Server)
-        self._server_handle = actor.options(name=_name(self.replica_rank)).remote(path)
-        self.servers = [self._server_handle]
+        actor = cast("Any", ray.remote)(num_cpus=1, max_concurrency=4096)(_Server)
+        server: Any = actor.options(name=_name(self.replica_rank)).remote(path)
+        self._server_handle, self.servers = server, [server]
         self._server_address = _name(self.replica_rank)
-        await self._server_handle.ready.remote()
+        await server.ready.remote()
 
 
 class ServerAdapter(BaseRollout):
@@ -170,4 +170,5 @@ class ServerAdapter(BaseRollout):
         if wire_format != "named_tensors":
             raise TrainingError(f"verl sends weights as {wire_format}, which is not known here")
         found = {name: w.detach().to("cpu", torch.float32).clone() for name, w in weights}
-        await ray.get_actor(_name(self._rank)).load.remote(found, global_steps)
+        server: Any = ray.get_actor(_name(self._rank))
+        await server.load.remote(found, global_steps)
