@@ -25,7 +25,6 @@ making environments and the teachers' episodes, which all seeds share.
 """
 
 import argparse
-import functools
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -42,13 +41,10 @@ sys.path[:] = [
 import anyio  # noqa: E402 - after the search path is right
 import torch  # noqa: E402
 
-from gateway.api.wire import DistractorRequest  # noqa: E402
-from training.tiny.start import save_start  # noqa: E402
-
 from circumstances import conditions  # noqa: E402
 from learning_data import open_playground  # noqa: E402
-from learning_picture import Panel, draw_curves  # noqa: E402
-from learning_school import School, Way, lessons_of, make_verified, open_school  # noqa: E402
+from learning_picture import draw_panels, reward_panel  # noqa: E402
+from learning_school import School, lessons_of, make_verified, open_school  # noqa: E402
 from learning_stages import (  # noqa: E402
     Account,
     Judge,
@@ -57,6 +53,7 @@ from learning_stages import (  # noqa: E402
     imitate,
     learn_by_rewards,
 )
+from learning_starts import DISTRACTED, PLAIN, UNSEEN, USUAL, find_start  # noqa: E402
 
 _TITLES = {
     "grpo": "GRPO",
@@ -67,72 +64,11 @@ _TITLES = {
     "unseen": "GRPO, family never trained on",
 }
 ARMS = tuple(_TITLES)
-_UNSEEN = "micro-routes"
-"""The family that arm ``unseen`` meets when it is judged, and not before."""
-_DISTRACTORS = DistractorRequest(mode="random")
-_GREEDY, _SAMPLED = (0.45, 0.60), 0.32
-"""Within the window of starts (greedy .40 to .65, T = 1 at most .35), with room for other environments."""
 _SAMPLES = 4
 """Episodes of each held-out environment at T = 1."""
 
-_WAYS = {
-    "plain": Way("whole", is_corrupted=False),
-    "distractors": Way("distractors", distractors=_DISTRACTORS),
-    "unseen": Way("unseen", without=_UNSEEN),
-}
-"""All other arms go the way of the first."""
-_USUAL = Way("whole")
-
-
-def _distance(judged: Mapping[str, Any]) -> float:
-    """How far a start is from the middle of the window."""
-    least, most = _GREEDY
-    above = max(judged["sampled/reward"] - _SAMPLED, 0)
-    return abs(judged["greedy/reward"] - (least + most) / 2) + above
-
-
-async def _start(school: School, way: Way, seed: int) -> tuple[Path, dict[str, float]]:
-    """Give the weights that GRPO begins with, and what they cost."""
-    place = school.asked.folder / f"seed-{seed}"
-    teachers = ("oracle", "erring") if way.is_corrupted else ("oracle",)
-    chosen = place / f"{way.name}-{teachers[-1]}-start.json"
-    files = [await lessons_of(school, way, teacher) for teacher in teachers]
-    if not chosen.exists():
-        start = place / "start"
-        if not start.exists():
-            save_start(start, seed=seed)
-        account = Account(place / f"{way.name}-processor.jsonl")
-        choosing = [each for each in school.choosing if way.shows(each[0].name)]
-        judge = school.judge(choosing, 1, way.distractors)
-        runs = [place / f"{way.name}-{teacher}" for teacher in teachers]
-        first, *then = (
-            functools.partial(imitate, lessons, seed=seed, judge=judge, account=account)
-            for lessons in (
-                _by_oracle(files[0], school.asked.oracle_steps),
-                *map(_by_erring, files[1:]),
-            )
-        )
-        curve = await first(start, runs[0])
-        for stage in then:
-            curve = await stage(_weights(runs[0], school.asked.oracle_steps), runs[-1])
-        best = min(curve, key=_distance)
-        weights = _weights(runs[-1], best["step"])
-        found = {"weights": str(weights), "choosing": best, "processor": account.stages()}
-        chosen.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    found = json.loads(chosen.read_text(encoding="utf-8"))
-    return Path(found["weights"]), found["processor"]
-
-
-def _by_oracle(file: Path, steps: int) -> Lessons:
-    return Lessons(file=file, steps=steps, every=25, learning_rate=6e-3)
-
-
-def _by_erring(file: Path) -> Lessons:
-    return Lessons(file=file, steps=60, every=10, learning_rate=1e-3, is_constant=True)
-
-
-def _weights(run: Path, step: int) -> Path:
-    return run / "weights" / f"step-{step:08d}"
+_WAYS = {"plain": PLAIN, "distractors": DISTRACTED, "unseen": UNSEEN}
+"""All other arms go the usual way."""
 
 
 async def _play_arm(school: School, arm: str, seed: int) -> dict[str, Any]:
@@ -141,8 +77,8 @@ async def _play_arm(school: School, arm: str, seed: int) -> dict[str, Any]:
     result = place / f"{arm}.json"
     if result.exists():
         return json.loads(result.read_text(encoding="utf-8"))
-    way = _WAYS.get(arm, _USUAL)
-    start, spent = await _start(school, way, seed)
+    way = _WAYS.get(arm, USUAL)
+    start, spent = await find_start(school, way, seed)
     judged = [
         each for each in school.held_out if way.without is None or not way.shows(each[0].name)
     ]
@@ -177,7 +113,7 @@ async def _imitation(
     rewarded = await _play_arm(school, "grpo", seed)
     spent = rewarded["processor"]
     steps = round(spent["grpo"] / spent["whole-oracle"] * school.asked.oracle_steps / 10) * 10
-    file = await lessons_of(school, _USUAL, "oracle")
+    file = await lessons_of(school, USUAL, "oracle")
     lessons = Lessons(file=file, steps=steps, every=max(steps // 5, 1), learning_rate=1e-3)
     out = school.asked.folder / f"seed-{seed}" / "imitation"
     before = {"step": 0, **await judge.of_folder(start)}
@@ -242,8 +178,10 @@ def _print(figures: Mapping[str, Any]) -> None:
 
 def _picture(runs: Sequence[Mapping[str, Any]]) -> str:
     arms = dict.fromkeys(run["arm"] for run in runs)
-    panels = [Panel(_TITLES[arm], "", [run for run in runs if run["arm"] == arm]) for arm in arms]
-    return draw_curves(panels, "Reward on held-out environments")
+    panels = [
+        reward_panel(_TITLES[arm], [run for run in runs if run["arm"] == arm]) for arm in arms
+    ]
+    return draw_panels(panels, "Reward on held-out environments; full: greedy, dashed: T = 1.")
 
 
 def main() -> int:

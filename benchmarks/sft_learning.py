@@ -67,7 +67,7 @@ from learning_data import (  # noqa: E402
     request_of,
     write,
 )
-from learning_picture import Panel, draw_curves  # noqa: E402
+from learning_picture import draw_panels, reward_panel  # noqa: E402
 from process_accounts import cpu_seconds  # noqa: E402
 
 _LIMITS = PolicyLimits(turns=10, turn_tokens=48, context_tokens=512)
@@ -258,8 +258,8 @@ def _picture(runs: Sequence[Mapping[str, Any]]) -> str:
         "worlds": "New worlds, names of the training",
         "names": "New worlds, names never seen",
     }
-    panels = [Panel(title, f"{name}/", runs) for name, title in titles.items()]
-    return draw_curves(panels, "Reward over steps of SFT")
+    panels = [reward_panel(title, runs, f"{name}/") for name, title in titles.items()]
+    return draw_panels(panels, "Reward over steps of SFT; full: greedy, dashed: T = 1.")
 
 
 def main() -> int:

@@ -30,6 +30,8 @@ class Way:
     name: str
     is_corrupted: bool = True
     distractors: DistractorRequest | None = None
+    is_mixed: bool = False
+    """Every other episode that is imitated has no distractors."""
     without: str | None = None
     """A family that is judged alone."""
 
@@ -120,7 +122,10 @@ async def lessons_of(school: School, way: Way, teacher: str) -> Path:
     sources = [each for each in school.taught if way.shows(each[0].name)]
     gold = school.gateway.gold
     agent = OracleAgent(gold) if teacher == "oracle" else ErringTeacher(gold, wrong=_WRONG)
-    played = await play(school.gateway, agent, sources, distractors=way.distractors)
+    rest = sources[1::2] if way.is_mixed else []
+    among = sources[::2] if way.is_mixed else sources
+    played = await play(school.gateway, agent, among, distractors=way.distractors)
+    played += await play(school.gateway, agent, rest) if rest else []
 
     def is_kept(trajectory: Trajectory) -> bool:
         whole = is_solved(trajectory) or teacher != "oracle"

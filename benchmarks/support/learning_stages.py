@@ -4,7 +4,7 @@ import functools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from gateway.api.client import GatewayClient
 from gateway.api.wire import DistractorRequest, SourceEnvironment
 from training.evaluation.evaluating import evaluate
 from training.evaluation.sampler import ModelSampler
-from training.render import load_tokenizer
+from training.render import ThinkingPolicy, load_tokenizer
 from training.rl.core.playing import PolicyTrajectory
 from training.rl.core.policy import PolicyLimits
 from training.rl.native.agenda import Question
@@ -40,7 +40,16 @@ from training.sft.training import train as train_by_imitation
 
 from process_accounts import cpu_seconds
 
-__all__ = ["Account", "Judge", "Lessons", "Rewarded", "imitate", "learn_by_rewards", "rows_of"]
+__all__ = [
+    "Account",
+    "Judge",
+    "Lessons",
+    "Rewarded",
+    "Sources",
+    "imitate",
+    "learn_by_rewards",
+    "rows_of",
+]
 
 Sources = Sequence[tuple[SourceEnvironment, str | None]]
 _CONCURRENCY = 64
@@ -89,10 +98,11 @@ class Judge:
     seed: int
     limits: PolicyLimits
     distractors: DistractorRequest | None = None
+    thinking: ThinkingPolicy = ThinkingPolicy.NATIVE_OFF
 
     async def __call__(self, model: Any, start: Path) -> dict[str, float]:
         """Give its figures; ``start`` has the tokenizer."""
-        tokenizer, renderer = load_tokenizer(str(start))
+        tokenizer, renderer = load_tokenizer(str(start), thinking=self.thinking)
         found = await evaluate(
             self.gateway,
             ModelSampler(model, tokenizer.end_ids),
@@ -181,41 +191,46 @@ class Rewarded:
     distractors: DistractorRequest | None = None
     is_permuted: bool = False
     """Members of a group get each other's rewards, so that there is nothing to be learnt from them."""
+    may_end: bool = False
+    """The run may find nothing more to learn from."""
+    sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Further settings of the run."""
 
 
 async def learn_by_rewards(
     asked: Rewarded, start: Path, out: Path, *, seed: int, account: Account
 ) -> dict[str, Any]:
-    """Train by GRPO; gives the judgements, and why the run ended early, where it did."""
+    """Train by GRPO; gives the judgements, and why the run ended early, where it did and may."""
     judge = asked.judge
-    settings = RlSettings.model_validate(
-        {
-            "model": str(start),
-            "out": out,
-            "seed": seed,
-            "data": [{"environments": [source.name for source, _ in asked.sources]}],
-            "training": {
-                "steps": asked.steps,
-                "groups": asked.groups,
-                "group_size": asked.group_size,
-                "mini_batches": 2,
-                "learning_rate": asked.learning_rate,
-            },
-            "limits": {
-                "turns": judge.limits.turns,
-                "turn_tokens": judge.limits.turn_tokens,
-                "context_tokens": judge.limits.context_tokens,
-            },
-            "validation": {
-                "every": asked.every,
-                "samples": judge.samples,
-                "distractors": judge.distractors,
-            },
-            "checkpoints": {"every": asked.every, "keep_weights": 1},
-            "log": {"tensorboard": False},
-        }
-    )
-    tokenizer, renderer = load_tokenizer(str(start))
+    usual: dict[str, Any] = {
+        "model": str(start),
+        "out": out,
+        "seed": seed,
+        "data": [{"environments": [source.name for source, _ in asked.sources]}],
+        "training": {
+            "steps": asked.steps,
+            "groups": asked.groups,
+            "group_size": asked.group_size,
+            "mini_batches": 2,
+            "learning_rate": asked.learning_rate,
+        },
+        "limits": {
+            "turns": judge.limits.turns,
+            "turn_tokens": judge.limits.turn_tokens,
+            "context_tokens": judge.limits.context_tokens,
+        },
+        "validation": {
+            "every": asked.every,
+            "samples": judge.samples,
+            "distractors": judge.distractors,
+        },
+        "checkpoints": {"every": asked.every, "keep_weights": 1},
+        "log": {"tensorboard": False},
+    }
+    for name, section in asked.sections.items():
+        usual[name] = {**usual.get(name, {}), **section}
+    settings = RlSettings.model_validate(usual)
+    tokenizer, renderer = load_tokenizer(str(start), thinking=judge.thinking)
     playground = Playground(
         gateway=judge.gateway,
         renderer=renderer,
@@ -248,7 +263,7 @@ async def learn_by_rewards(
         )
     except TrainingError as error:
         # Without rewards that differ there is nothing to go on with: that is how a control may end.
-        if not asked.is_permuted:
+        if not (asked.is_permuted or asked.may_end):
             raise
         ended = str(error)
     return {"curve": _judgements(out), "ended": ended}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ARMS = "grpo,permuted,imitation,plain,distractors,unseen"
+ARMS = "grpo,permuted,imitation"
 
 
 @pytest.mark.train

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_picture import Panel, draw_curves
+from learning_picture import draw_panels, reward_panel
 
 ROOT = Path(__file__).parents[2]
 FIGURES = (
@@ -25,8 +25,8 @@ def test_a_picture_has_a_line_for_each_seed_set_and_temperature() -> None:
         {"step": 100, **dict.fromkeys(FIGURES, 1.0)},
     ]
     runs = [{"seed": seed, "curve": curve} for seed in (3, 4)]
-    panels = [Panel(name, f"{name}/", runs) for name in ("worlds", "names")]
-    drawn = ET.fromstring(draw_curves(panels, "Reward"))  # noqa: S314 - our own
+    panels = [reward_panel(name, runs, f"{name}/") for name in ("worlds", "names")]
+    drawn = ET.fromstring(draw_panels(panels, "Reward"))  # noqa: S314 - our own
     lines = drawn.findall(".//{*}polyline")
     assert len(lines) == 8
     for line in lines:
@@ -41,8 +41,9 @@ def test_a_picture_has_a_line_for_each_seed_set_and_temperature() -> None:
 
 @pytest.mark.train
 @pytest.mark.volume
+@pytest.mark.timeout(900)
 def test_the_benchmark_makes_plays_trains_and_judges_and_repeats_nothing(tmp_path: Path) -> None:
-    small = ("--seeds", "1", "--steps", "4", "--every", "2", "--worlds", "4", "--held-out", "2")
+    small = ("--seeds", "1", "--steps", "4", "--every", "2", "--worlds", "12", "--held-out", "2")
     command = [sys.executable, "-P", "benchmarks/sft_learning.py", "--language", "en", *small]
     written = tmp_path / "figures.json"
     asked = [*command, "--folder", str(tmp_path / "work"), "--json", str(written)]

@@ -40,6 +40,7 @@ from chaos_gateway import ANSWER, NAME
 pytestmark = [pytest.mark.train, pytest.mark.volume, pytest.mark.timeout(600)]
 
 STEPS, GROUPS, SIZE = 4, 3, 4
+CONTEXT = 4096
 CALL_SECONDS = 3.0
 KILLED_AT = (6, 40)
 """The gateway is killed once so many calls have had their effect."""
@@ -53,7 +54,7 @@ class Writer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self.limits = PolicyLimits(turns=4, turn_tokens=128, context_tokens=4096)
+        self.limits = PolicyLimits(turns=4, turn_tokens=128, context_tokens=CONTEXT)
 
     def generate(
         self,
@@ -69,6 +70,12 @@ class Writer:
             self._write(self._tokenizer.decode(context), seed, max_tokens)
             for context, seed in zip(contexts, seeds, strict=True)
         ]
+
+    def probabilities(
+        self, contexts: Sequence[Sequence[int]], tokens: Sequence[int]
+    ) -> list[tuple[float, ...]]:
+        """Everything is as likely; see :class:`training.evaluation.sampler.ModelSampler`."""
+        return [(0.1,) * len(tokens) for _ in contexts]
 
     def _write(self, context: str, seed: int, max_tokens: int) -> Sampled:
         turn = context.count("<|im_start|>assistant")
@@ -198,7 +205,7 @@ def settings_of(start: Path, out: Path) -> RlSettings:
             "out": out,
             "seed": 3,
             "data": [{"environments": [NAME]}],
-            "limits": {"turns": 4, "turn_tokens": 128, "context_tokens": 4096},
+            "limits": {"turns": 4, "turn_tokens": 128, "context_tokens": CONTEXT},
             "training": {
                 "learning_rate": 0.001,
                 "steps": STEPS,
@@ -210,11 +217,19 @@ def settings_of(start: Path, out: Path) -> RlSettings:
     )
 
 
+def _reading(start: Path, tokens: int) -> Path:
+    """Let a model read more than it does."""
+    file = start / "config.json"
+    config = json.loads(file.read_text()) | {"max_position_embeddings": tokens}
+    file.write_text(json.dumps(config))
+    return start
+
+
 async def test_a_run_outlives_kills_of_its_gateway_and_servers_that_do_not_answer(
     heard: Heard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.set_num_threads(1)
-    start = save_start(tmp_path / "start", size=SMALLEST)
+    start = _reading(save_start(tmp_path / "start", size=SMALLEST), CONTEXT)
     tokenizer, renderer = load_tokenizer(str(start))
 
     def write(*_: object) -> Writer:

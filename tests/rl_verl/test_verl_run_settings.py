@@ -69,6 +69,7 @@ def plan_of(tmp_path: Path, questions: Sequence[Question] = QUESTIONS) -> Plan:
         ({"user": {"model": "simulated"}}, "user.model"),
         ({"limits": {"user_turns": 3}}, "user_turns"),
         ({"alarms": {"collapse": "stop"}}, "alarms"),
+        ({"signals": {"hints": {"members": 1}}}, "signals"),
         ({"training": {"mini_batches": 3}}, "mini_batches"),
         ({"verl": {"devices": 3}}, "verl.devices"),
         ({"verl": {"devices": 2, "tensor_parallel": 3}}, "tensor_parallel"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.signals.alarms import ALARMS, AlarmBoard, AlarmSettings, Level, Raised
+from training.signals.health.alarms import ALARMS, AlarmBoard, AlarmSettings, Level, Raised
 
 POLLUTED, COLLAPSED = "structure/text_polluted", "structure/collapsed"
 CALLS, END = "structure/healthy_tool_call", "probe/end"

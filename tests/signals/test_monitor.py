@@ -3,9 +3,9 @@
 import pytest
 
 from training.render import DIALECTS, Renderer
-from training.signals.monitor import NUM_TURNS, structure_figures
-from training.signals.probes import MOST_CONTEXTS, CallProbe
-from training.signals.structure import Classifier, Structure
+from training.signals.health.monitor import NUM_TURNS, structure_figures
+from training.signals.health.probes import MOST_CONTEXTS, CallProbe
+from training.signals.health.structure import Classifier, Structure
 
 from own_templates import make_renderer
 from scripted_policy import END, CharacterTokenizer, tiny_renderer

@@ -18,7 +18,7 @@ from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.sft.model import load_model
 from training.sft.training import Ending, Outcome
-from training.signals.alarms import Raised
+from training.signals.health.alarms import Raised
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
 

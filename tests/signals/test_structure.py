@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from astra_mcp.errors import AstraError
 from training.render import DIALECTS, ParsedCall, ParsedTurn, Renderer, ThinkingPolicy
-from training.signals.structure import Classifier, Reason, State, Stop
+from training.signals.health.structure import Classifier, Reason, State, Stop
 
 from own_templates import SPECIAL_TOKENS, assistant, make_renderer, template_source
 from scripted_policy import END, CharacterTokenizer

@@ -27,8 +27,10 @@ _BEGUN = "run.json"
 _LEFTOVER = re.compile(r"\.[0-9a-f]{16}\.draft")
 """What a killed process leaves of a file that it wrote."""
 _STEP = "step"
-_FREE = ("out", "checkpoints", "log", "alarms", "url", "training.steps", "file")
-"""Settings, sections and keys that change no weight, or whose rows are compared in their place."""
+_FREE = ("out", "checkpoints", "log", "alarms", "training.steps")
+"""Settings and sections that change no weight."""
+_FREE_KEYS = ("file", "url")
+"""Of whatever section: the same, or rows are compared in its place."""
 
 
 class RunSettings(Protocol):
@@ -266,7 +268,7 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _is_free(name: str) -> bool:
     parts = name.split(".")
-    return name in _FREE or parts[0] in _FREE or parts[-1] in _FREE
+    return name in _FREE or parts[0] in _FREE or parts[-1] in _FREE_KEYS
 
 
 def _shown(value: object) -> str:

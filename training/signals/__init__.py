@@ -1,6 +1,5 @@
-"""Signs of a policy's health: what form its turns have, how that changes, and what is wrong when it does.
+"""What keeps reinforcement learning alive on either back end: seeing how a policy fares, and helping it.
 
-Knows renderers, episodes of policies and trajectories; knows no training library, and what needs logits takes
-probabilities. Trainers of both back ends and the command line import it. To read in this order:
-``structure``, ``stored``, ``monitor``, ``probes``, ``rules``, ``alarms``.
+Knows the renderer, rollouts, episodes of policies and trajectories; knows no training library and no
+trainer. Trainers and the command line import it. To read in this order: ``health``, ``supervision``.
 """

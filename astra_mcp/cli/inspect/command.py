@@ -15,9 +15,9 @@ from astra_mcp.report.console import out, print_json, report_errors
 from astra_mcp.report.shown import Table, number, whole
 from astra_mcp.types import JsonObject
 from training.render import DIALECTS
-from training.signals.monitor import NUM_TURNS
-from training.signals.stored import structures_of_messages
-from training.signals.structure import Classifier, Reason, State, Structure
+from training.signals.health.monitor import NUM_TURNS
+from training.signals.health.stored import structures_of_messages
+from training.signals.health.structure import Classifier, Reason, State, Structure
 
 __all__ = ["app"]
 

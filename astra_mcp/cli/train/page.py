@@ -14,7 +14,7 @@ from astra_mcp.report.html.parts import (
     Series,
 )
 from training.sft.run_folder import METRICS, read_metrics
-from training.signals.structure import State
+from training.signals.health.structure import State
 
 __all__ = ["report_of"]
 
@@ -44,6 +44,7 @@ _FURTHER: Mapping[str, str] = {
     "cpu_seconds/": "Time",
     "filling/": "Batches",
     "alarms/": "Alarms",
+    "signals/": "Signals",
     "structure/": "Further figures of the form of turns",
     "rollout/": "Further figures of rollouts",
     "greedy/": "Held-out environments",
@@ -60,6 +61,7 @@ _WHERE: Mapping[str, str] = {
     "structure": "form of turns",
     "probe": "behind the start of a call",
     "alarms": "1 while it holds",
+    "signals": "signals of a supervisor",
     "cpu_seconds": "processor seconds",
 }
 

@@ -9,8 +9,8 @@ from astra_mcp.report.shown import Table, styled, whole
 from astra_mcp.types import JsonObject
 from training.rl.native.settings import RlSettings
 from training.sft.training import Outcome, Progress
-from training.signals.alarms import ALARMS, Level, Raised
-from training.signals.structure import State
+from training.signals.health.alarms import ALARMS, Level, Raised
+from training.signals.health.structure import State
 
 __all__ = ["PREFLIGHT_STEPS", "Watched", "settings_of_preflight"]
 

@@ -1,7 +1,7 @@
 """Play rollouts by a policy through the gateway, and keep both: the trajectory, and its tokens."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +12,7 @@ from gateway.api.client import GatewayClient
 from training.render.renderer import Renderer
 from training.render.tokens import Tokenizer
 from training.rl.core.policy import Policy, PolicyLimits, check_temperature
-from training.rl.core.policy_agent import PolicyAgent
+from training.rl.core.policy_agent import Guide, PolicyAgent
 from training.rl.core.rounds import Rounds
 from training.rl.core.token_log import TokenLog, TokenTurn
 from training.rollout.plan import Rollout
@@ -76,6 +76,7 @@ async def play_policy(  # noqa: PLR0913 - the parts of a policy, and what it pla
     temperature: float,
     limits: PolicyLimits | None = None,
     users: Users | None = None,
+    guides: Mapping[int, Guide] | None = None,
     concurrency: int,
 ) -> list[PolicyTrajectory]:
     """Play all rollouts, at most ``concurrency`` at once and in lock step; in the order of the rollouts.
@@ -93,6 +94,7 @@ async def play_policy(  # noqa: PLR0913 - the parts of a policy, and what it pla
         limits: Of each episode; by default those of the policy.
         users: Speak to the policy, in the place of the prompts of the sources; what they say is masked.
             Without them an episode ends when the policy calls no tool.
+        guides: Of those rollouts, by their places, in which the policy is helped.
         concurrency: Open episodes at once, and contexts in a batch.
 
     Raises:
@@ -114,6 +116,7 @@ async def play_policy(  # noqa: PLR0913 - the parts of a policy, and what it pla
             write=rounds.turn,
             leave=rounds.leave,
             limits=limits,
+            guides=guides,
         )
         members = [rollouts[place] for place in table]
         playing = partial(run_rollouts, gateway, agent, members, limits=limits.of_play, users=users)

@@ -14,9 +14,12 @@ from training.render import Renderer, Tokenizer
 from training.rl.core.filling import Group
 from training.rl.core.playing import PolicyTrajectory, play_policy
 from training.rl.core.policy import Policy, PolicyLimits, Sampled
+from training.rl.core.policy_agent import Guide
 from training.rl.native.agenda import Agenda, Question
 from training.rl.native.settings import RlSettings
+from training.rollout.plan import Rollout
 from training.rollout.users.user import Users
+from training.signals.supervision.guidance import GUIDED, Guidance, Help, help_of
 
 __all__ = [
     "Generation",
@@ -59,13 +62,15 @@ class Member:
     """Of those, when they were written; 0 at all others."""
     turns: tuple[MemberTurn, ...] = ()
     """All of them; they are for the credit of turns alone."""
+    help: Help = Help.NONE
+    """Where the policy was helped, the log-probabilities are not its own: see :class:`Update`."""
 
     @classmethod
     def of(cls, played: PolicyTrajectory) -> "Member":
         """Keep what an update needs of an episode."""
         solved = zip(played.turns, played.solved_by_turn, strict=True)
         turns = tuple(MemberTurn(turn.begin, turn.end, count) for turn, count in solved)
-        return cls(played.ids, played.mask, played.logprobs, turns)
+        return cls(played.ids, played.mask, played.logprobs, turns, help_of(played.trajectory))
 
     @property
     def num_written(self) -> int:
@@ -90,6 +95,7 @@ class Generation:
         *,
         users: Users | None = None,
         rewards: Rewards | None = None,
+        guidance: Guidance | None = None,
     ) -> None:
         self.next_number = 0
         self.played: list[PolicyTrajectory] = []
@@ -101,6 +107,7 @@ class Generation:
         self._agenda = Agenda(settings, questions)
         self._users = users
         self._rewards = rewards
+        self._guidance = guidance
         self._lost_rounds = 0
 
     async def play(self, step: int, count: int) -> list[Group[Member]]:
@@ -113,15 +120,9 @@ class Generation:
         """
         numbers = range(self.next_number, self.next_number + count)
         size = self._settings.training.group_size
-        played = await play_policy(
-            self._gateway,
-            self.policy,
-            *self._text,
-            [r for number in numbers for r in self._agenda.group(number, step)],
-            temperature=1.0,
-            limits=limits_of_episode(self._settings, self.policy.limits),
-            users=self._users,
-            concurrency=self._settings.limits.concurrency,
+        rollouts = [r for number in numbers for r in self._rollouts(number, step)]
+        played = await self._play(
+            rollouts, self._guidance.guides(rollouts) if self._guidance else {}
         )
         self.next_number += count
         groups: list[Group[Member]] = []
@@ -135,6 +136,46 @@ class Generation:
             groups.append(_group(number, step, members))
         self._watch(groups, played)
         return groups
+
+    async def play_gold(self, numbers: Sequence[int], step: int) -> list[PolicyTrajectory]:
+        """Play the gold calls of the questions of these groups, in episodes as theirs were.
+
+        Raises:
+            RefusedError: The gateway does not take what is asked for.
+        """
+        if self._guidance is None:
+            raise ValueError("no gold is known")
+        rollouts = [
+            replace(self._rollouts(n, step)[0], labels={"group": str(n), GUIDED: Help.GOLD})
+            for n in numbers
+        ]
+        return await self._play(rollouts, self._guidance.guides(rollouts))
+
+    async def _play(
+        self, rollouts: Sequence[Rollout], guides: Mapping[int, Guide]
+    ) -> list[PolicyTrajectory]:
+        return await play_policy(
+            self._gateway,
+            self.policy,
+            *self._text,
+            rollouts,
+            temperature=1.0,
+            limits=limits_of_episode(self._settings, self.policy.limits),
+            users=self._users,
+            guides=guides,
+            concurrency=self._settings.limits.concurrency,
+        )
+
+    def _rollouts(self, number: int, step: int) -> list[Rollout]:
+        return [
+            replace(rollout, labels={**rollout.labels, **self._help(rollout.sample)})
+            for rollout in self._agenda.group(number, step)
+        ]
+
+    def _help(self, sample: int) -> dict[str, str]:
+        """Label a member that is helped."""
+        kind = self._guidance.help(sample) if self._guidance else Help.NONE
+        return {} if kind is Help.NONE else {GUIDED: kind}
 
     def _watch(self, groups: Sequence[Group[Member]], played: Sequence[PolicyTrajectory]) -> None:
         is_lost = all(group.rewards is None for group in groups)
@@ -264,6 +305,7 @@ def group_state(group: Group[Member]) -> dict[str, Any]:
                 "mask": list(m.mask),
                 "logprobs": list(m.logprobs),
                 "turns": [[turn.begin, turn.end, turn.solved] for turn in m.turns],
+                "help": m.help.value,
             }
             for m in group.members
         ],
@@ -283,6 +325,7 @@ def group_of(state: Mapping[str, Any]) -> Group[Member]:
                 tuple(m["mask"]),
                 tuple(m["logprobs"]),
                 tuple(MemberTurn(*turn) for turn in m["turns"]),
+                Help(cast("str", m.get("help", Help.NONE))),  # in older states nobody was helped
             )
             for m in members
         ),

@@ -43,6 +43,8 @@ class Tokens:
     """Of each token's episode."""
     reference: Tensor | None = None
     """Under the reference model; None where there is none."""
+    is_shaped: Tensor | None = None
+    """Tokens that count p / (p + gamma) in the place of the clipped ratio; None: none do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +59,24 @@ class LossSums:
     """Tokens whose gradient the clip takes away."""
 
 
-def loss_sums(tokens: Tokens, *, clip: float) -> LossSums:
+def loss_sums(tokens: Tokens, *, clip: float, gamma: float = 0.1) -> LossSums:
     """Compute the sums of the objective over tokens.
 
     Args:
         tokens: Those that the policy wrote; what it was shown is not among them.
         clip: Epsilon: ratios count from 1 - clip to 1 + clip.
+        gamma: Of the shape of those tokens that have one. Source: Yan et al. 2025 (LUFFY), where the policy
+            that wrote them counts as sure of each.
     """
     ratio = (tokens.logprobs - tokens.sampled).exp()
     free, bounded = (each * tokens.advantages for each in (ratio, ratio.clamp(1 - clip, 1 + clip)))
-    return LossSums(
-        policy=-torch.minimum(free, bounded).sum(),
-        kl=_k3(tokens).sum(),
-        clipped=(bounded < free).sum(),
-    )
+    counted, is_clipped = torch.minimum(free, bounded), bounded < free
+    if tokens.is_shaped is not None:
+        sure = tokens.logprobs.exp()
+        shaped = sure / (sure + gamma) * tokens.advantages
+        counted = torch.where(tokens.is_shaped, shaped, counted)
+        is_clipped = is_clipped & ~tokens.is_shaped
+    return LossSums(policy=-counted.sum(), kl=_k3(tokens).sum(), clipped=is_clipped.sum())
 
 
 def _k3(tokens: Tokens) -> Tensor:

@@ -14,7 +14,8 @@ from astra_mcp.types import FrozenModel
 from gateway.api.wire import DistractorRequest, FailureRequest
 from training.rl.core.policy import PROMPT_TOKENS, RESPONSE_TOKENS, TURNS
 from training.sft.settings import CheckpointSettings, LogSettings
-from training.signals.alarms import AlarmSettings
+from training.signals.health.alarms import AlarmSettings
+from training.signals.supervision.settings import SignalSettings
 
 __all__ = [
     "Credit",
@@ -211,6 +212,7 @@ class RlSettings(FrozenModel):
     filling: FillingSettings = FillingSettings()
     limits: LimitSettings = LimitSettings()
     user: UserSettings = UserSettings()
+    signals: SignalSettings = SignalSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     validation: ValidationSettings = ValidationSettings()
     log: LogSettings = LogSettings()
@@ -223,4 +225,19 @@ class RlSettings(FrozenModel):
         if self.limits.concurrency < size:
             msg = f"limits.concurrency is {self.limits.concurrency}, and {size} episodes are played together"
             raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_scheduled(self) -> Self:
+        schedule = self.signals.schedule
+        if schedule.stages and self.training.steps > sum(schedule.stages):
+            raise ValueError(
+                f"signals.schedule.stages come to {sum(schedule.stages)} steps, and training.steps is"
+                f" {self.training.steps}: take fewer steps, or a longer last stage in another folder"
+            )
+        if "kl" in schedule.alarms and self.objective.kl == "none":
+            raise ValueError(
+                'signals.schedule.alarms names kl, which is raised with objective.kl = "metric" or "loss"'
+                " alone"
+            )
         return self

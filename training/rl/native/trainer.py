@@ -5,16 +5,18 @@ checkpoint plays the very episodes, and makes the very weights, of one that neve
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 import torch
 
 from astra_mcp.errors import ConfigError
+from astra_mcp.synthesis.asking import Asks
 from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
 from training.checkpoints import CheckpointStore, CheckpointWriter
@@ -33,6 +35,7 @@ from training.rl.native.generation import (
 )
 from training.rl.native.measuring import Meter, figures_of_rollouts, open_trackers
 from training.rl.native.settings import RlSettings
+from training.rl.native.supervision import Supervision
 from training.rl.native.update import Update
 from training.rl.native.watching import Heard, Watch
 from training.rollout.plan import Source
@@ -51,7 +54,18 @@ from training.sft.model import (
 from training.sft.run_folder import RunFolder
 from training.sft.settings import TrainingSettings
 from training.sft.training import Ending, Outcome, Progress
-from training.signals.alarms import Raised
+from training.signals.health.alarms import Raised
+from training.signals.health.probes import CallProbe
+from training.signals.supervision.gold import Speech
+from training.signals.supervision.guidance import (
+    SIGNALS,
+    Guidance,
+    Help,
+    check_group,
+    figures_of_help,
+    help_of,
+)
+from training.signals.supervision.reflections import require_speakable
 
 __all__ = ["Playground", "train"]
 
@@ -71,6 +85,8 @@ class Playground:
     """To be judged by."""
     users: Users | None = None
     """Speak to the policy, in validations too; without them the prompt of a source is all that is said."""
+    adviser: Asks | None = None
+    """Writes hints and reflections, where ``signals`` has a model do so."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -119,11 +135,25 @@ async def train(
         raise ConfigError(f"{msg}: leave it out")
     # Limits that the model cannot keep are refused before anything is begun.
     limits_of_episode(settings, limits_of_model(model_config(settings.model)))
-    folder = RunFolder.open(settings, playground.digests, versions)
+    guidance = await _guidance(settings, playground)
+    digests = playground.digests | (guidance.digests if guidance else {})
+    folder = RunFolder.open(settings, digests, versions)
     keep = settings.checkpoints
     store = CheckpointStore(settings.out, keep.keep_states, keep.keep_weights)
     with CheckpointWriter(store) as writer:
-        run = _Run(settings, playground, _Files(store, writer, folder), rewards, hear_alarm)
+        if guidance is not None:
+            sources = [question.source for question in playground.questions]
+            guidance = await guidance.advised(
+                playground.gateway, sources, playground.adviser, settings.out / SIGNALS
+            )
+        run = _Run(
+            settings,
+            playground,
+            _Files(store, writer, folder),
+            rewards,
+            hear_alarm,
+            guidance=guidance,
+        )
         folder.log_from(run.began_at or -1)  # what was told before step 1 is made anew, too
         with open_trackers(settings, run.began_at + 1) as tell:
             return await run.play(hear, should_stop, tell)
@@ -148,6 +178,8 @@ class _Run:
         files: _Files,
         rewards: Rewards | None,
         hear_alarm: Heard,
+        *,
+        guidance: Guidance | None,
     ) -> None:
         self._settings = settings
         self._playground = playground
@@ -171,16 +203,31 @@ class _Run:
             playground.questions,
             users=playground.users,
             rewards=rewards,
+            guidance=guidance,
+        )
+        self._supervision = (
+            Supervision(
+                settings,
+                self._update,
+                self._generation,
+                guidance,
+                lambda: make_optimizer(self._model, _optimisation(settings)),
+            )
+            if guidance and settings.signals.is_supervised
+            else None
         )
         self._filling = BatchFilling[Member](
             num_groups=settings.training.groups, **settings.filling.model_dump()
         )
         if checkpoint:
             state = files.store.load_state(checkpoint)
-            restore_optimizer(self._model, self._optimizer, state["optimizer"])
+            if state["optimizer"] is not None:
+                restore_optimizer(self._model, self._optimizer, state["optimizer"])
             self._generation.next_number = state["next_group"]
             self._filling.restore(map(group_of, state["buffer"]))
             self._watch.restore(state.get("alarms", {}))  # those of older versions have none
+            if self._supervision:
+                self._supervision.restore(state)
 
     async def play(
         self,
@@ -190,6 +237,8 @@ class _Run:
     ) -> Outcome:
         """Make the steps that are left."""
         step, total, is_stopped = self.began_at, self._settings.training.steps, False
+        if self._supervision:
+            self._supervision.begin_at(step)
         if step == 0 and self._playground.held_out:
             self._tell(0, await self._validation(), tell)
         while step < total and not is_stopped:
@@ -197,13 +246,16 @@ class _Run:
             step += 1
             heeded = self._watch.heed(step, values)
             values |= heeded.figures
+            supervised = await self._supervise(step, heeded.holding)
+            values |= supervised
             is_stopped = should_stop() or heeded.is_stopped
             is_last = step == total
             if is_last or step % self._settings.validation.every == 0:
                 values |= await self._validation()
             self._tell(step, values, tell)
             is_due = step % self._settings.checkpoints.every == 0
-            if is_last or is_stopped or heeded.is_saved or is_due:
+            # A checkpoint of a step holds the phase behind it: what is saved is never between the two.
+            if is_last or is_stopped or heeded.is_saved or is_due or supervised:
                 await anyio.to_thread.run_sync(self._save, step)
             hear(Progress(step, total, values))
         await anyio.to_thread.run_sync(self._run_files.writer.wait)
@@ -216,11 +268,16 @@ class _Run:
         self._generation.played.clear()
         filled = await self._filling.fill(number, partial(self._generation.play, number))
         playing, playing_cpu = whole.seconds, whole.cpu_seconds
-        watched = await anyio.to_thread.run_sync(self._watch.look, self._generation.played)
+        played = self._generation.played
+        alone = [one for one in played if help_of(one.trajectory) is Help.NONE]
+        watched = await anyio.to_thread.run_sync(self._watch.look, alone)
         looking = whole.seconds - playing
         learned = await anyio.to_thread.run_sync(self._update.learn, filled.groups, number)
+        if self._supervision:
+            await anyio.to_thread.run_sync(self._supervision.keep, number + 1, played)
         return {
-            **figures_of_rollouts(self._generation.played, filled),
+            **figures_of_rollouts(alone, filled),
+            **figures_of_help(played),
             **watched,
             **learned,
             "cpu_seconds/generation": policy.cpu_seconds,
@@ -231,6 +288,11 @@ class _Run:
             "seconds/update": whole.seconds - playing - looking,
             "seconds": whole.seconds,
         }
+
+    async def _supervise(self, step: int, holding: Collection[str]) -> dict[str, float]:
+        if self._supervision is None:
+            return {}
+        return await self._supervision.follow(step, holding, self._playground.adviser)
 
     async def _validation(self) -> dict[str, float]:
         if not self._playground.held_out:
@@ -265,15 +327,41 @@ class _Run:
         tell(step, values)
 
     def _save(self, step: int) -> None:
-        state = {
-            "optimizer": optimizer_state(self._model, self._optimizer),
+        optimizer = self._optimizer
+        state: dict[str, Any] = {
+            # PyTorch would begin one that has not begun, and the next step would not be its first.
+            "optimizer": optimizer_state(self._model, optimizer) if optimizer.state else None,
             "next_group": self._generation.next_number,
             "buffer": [group_state(group) for group in self._filling.buffered],
             "alarms": self._watch.state(),
         }
+        if self._supervision:
+            state |= self._supervision.state()
         weights = weights_of(self._model, tied_names(self._model))
         self._run_files.writer.save(step, weights, state, self._side_files)
         self._saved = self._run_files.store.weights.final(step)
+
+
+async def _guidance(settings: RlSettings, playground: Playground) -> Guidance | None:
+    """Find what the signals of a run are made of; None where there are none."""
+    signals = settings.signals
+    check_group(signals, settings.training.group_size, has_users=playground.users is not None)
+    has_probe = CallProbe.of(playground.renderer, playground.tokenizer) is not None
+    if "start" in signals.schedule.alarms and not has_probe:
+        raise ConfigError(
+            "signals.schedule.alarms names start, and the dialect"
+            f" {playground.renderer.dialect.name} has no start of a call"
+        )
+    if not (signals.demonstrations.members or signals.hints.members or signals.is_supervised):
+        return None
+    if signals.reflects:
+        require_speakable(playground.renderer)
+    return await Guidance.of(
+        signals,
+        playground.gateway,
+        [question.source for question in playground.questions],
+        Speech(playground.renderer, playground.tokenizer),
+    )
 
 
 def _load(model: str) -> Model:

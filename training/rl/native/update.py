@@ -5,9 +5,9 @@
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -15,28 +15,17 @@ from torch import Tensor
 from astra_mcp.errors import TrainingError
 from astra_mcp.seeds import generator
 from training.rl.core.filling import Group
+from training.rl.native.batch import Padded, Row, pad, written_logprobs
 from training.rl.native.credit import turn_advantages
 from training.rl.native.generation import Member
 from training.rl.native.objective import Tokens, advantages, loss_sums
 from training.rl.native.settings import RlSettings
 from training.sft.model import Model
+from training.signals.supervision.guidance import Help
 
 __all__ = ["Update"]
 
-_Row = tuple[Member, tuple[float, ...]]
-"""An episode, and the advantage of each of its tokens, which is used of those alone that the policy wrote."""
 RowT = TypeVar("RowT")
-
-
-@dataclass(frozen=True, slots=True)
-class _Padded:
-    """Rows padded on the right, where no causal attention looks; each tensor is [rows, tokens]."""
-
-    ids: Tensor
-    sampled: Tensor
-    """Log-probabilities; like the next two, at the place of the token before."""
-    advantages: Tensor
-    is_written: Tensor
 
 
 class Update:
@@ -58,9 +47,10 @@ class Update:
             reference: What a divergence is measured from; None measures none.
         """
         self._settings = settings
-        self._model = model
-        self._optimizer = optimizer
-        self._reference = reference
+        self.model = model
+        self.optimizer = optimizer
+        self.reference = reference
+        """May be another one behind a supervised phase."""
         self._device = next(model.parameters()).device
 
     def learn(self, groups: Sequence[Group[Member]], step: int) -> dict[str, float]:
@@ -78,7 +68,7 @@ class Update:
             TrainingError: The loss is no number any more; the model is as before that part.
         """
         began = time.process_time()
-        rows = [row for group in groups for row in self._rows(group)]
+        rows = self._own([row for group in groups for row in self._rows(group)])
         generator(self._settings.seed, "rl", "mini-batches", step).shuffle(rows)
         parts = [*_cut(rows, self._settings.training.mini_batches)]
         sums: dict[str, float] = {}
@@ -93,7 +83,7 @@ class Update:
             "cpu_seconds/update": time.process_time() - began,
         }
 
-    def _rows(self, group: Group[Member]) -> list[_Row]:
+    def _rows(self, group: Group[Member]) -> list[Row]:
         objective, scores = self._settings.objective, advantages(group.rewards or ())
         if objective.credit == "episode":
             alike = zip(group.members, scores, strict=True)
@@ -105,15 +95,41 @@ class Update:
             for member, found in zip(group.members, by_turn, strict=True)
         ]
 
-    def _learn_part(self, part: Sequence[_Row], step: int) -> dict[str, float]:
+    def _own(self, rows: Sequence[Row]) -> list[Row]:
+        """Give members that were helped the log-probabilities that the policy has now, without the help.
+
+        So the ratio of their tokens is 1 until a first part has changed the policy, as it is for others.
+        Source: eq. 5 and 6 of the study of collapses: one ratio for all, given the question alone.
+        """
+        helped = [at for at, (member, _) in enumerate(rows) if member.help is not Help.NONE]
+        own, size = [*rows], self._settings.training.micro_batch_size
+        for begin in range(0, len(helped), size):
+            places = helped[begin : begin + size]
+            padded = self._padded([rows[at] for at in places])
+            with torch.no_grad():
+                known = written_logprobs(self.model, padded)
+                written = padded.ids[:, 1:][padded.is_written][:, None]
+                found = iter(cast("list[float]", known.gather(-1, written)[:, 0].tolist()))
+            for at in places:
+                member, scores = rows[at]
+                logprobs = tuple(next(found) if m else 0.0 for m in member.mask)
+                own[at] = replace(member, logprobs=logprobs), scores
+        return own
+
+    def _padded(self, rows: Sequence[Row]) -> Padded:
+        is_shaped = self._settings.signals.demonstrations.shaping != "none"
+        return pad(rows, self._device, is_shaped=is_shaped)
+
+    def _learn_part(self, part: Sequence[Row], step: int) -> dict[str, float]:
         objective, settings = self._settings.objective, self._settings.training
         num_tokens = max(sum(member.num_written for member, _ in part), 1)
         ordered = sorted(part, key=lambda row: len(row[0].ids))
         sums: dict[str, float] = {}
         for at in range(0, len(ordered), settings.micro_batch_size):
-            rows = _padded(ordered[at : at + settings.micro_batch_size], self._device)
+            rows = self._padded(ordered[at : at + settings.micro_batch_size])
             tokens, entropy = self._tokens(rows)
-            found = loss_sums(tokens, clip=objective.clip)
+            gamma = self._settings.signals.demonstrations.gamma
+            found = loss_sums(tokens, clip=objective.clip, gamma=gamma)
             loss = found.policy - objective.entropy_weight * entropy
             if objective.kl == "loss":
                 loss = loss + objective.kl_weight * found.kl
@@ -124,31 +140,32 @@ class Update:
                 "clip_fraction": found.clipped,
                 "drift": (tokens.logprobs - tokens.sampled).abs().sum(),
             }
-            if self._reference is not None:
+            if self.reference is not None:
                 figures["kl"] = found.kl
             _add(sums, {name: float(value.detach()) for name, value in figures.items()})
-        norm = float(torch.nn.utils.clip_grad_norm_(self._model.parameters(), settings.clip_norm))
+        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip_norm))
         if not (math.isfinite(norm) and math.isfinite(sums["loss"])):
-            self._optimizer.zero_grad()
+            self.optimizer.zero_grad()
             raise TrainingError(
                 f"the loss or its gradient is no number any more in step {step + 1}; the checkpoints before"
                 " it are as they were: take a smaller training.learning_rate in another folder"
             )
-        self._optimizer.step()
-        self._optimizer.zero_grad()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
         return {**sums, "gradient_norm": norm}
 
-    def _tokens(self, rows: _Padded) -> tuple[Tokens, Tensor]:
+    def _tokens(self, rows: Padded) -> tuple[Tokens, Tensor]:
         """Compute what the policy wrote again, and the sum of its entropies."""
-        logprobs = _logprobs(self._model, rows)
+        logprobs = written_logprobs(self.model, rows)
         with torch.no_grad():
-            reference = None if self._reference is None else _logprobs(self._reference, rows)
+            reference = None if self.reference is None else written_logprobs(self.reference, rows)
         written = rows.ids[:, 1:][rows.is_written][:, None]
         entropy = -(logprobs.exp() * logprobs).sum()
         tokens = Tokens(
             logprobs=logprobs.gather(-1, written)[:, 0],
             sampled=rows.sampled[rows.is_written],
             advantages=rows.advantages[rows.is_written],
+            is_shaped=None if rows.is_shaped is None else rows.is_shaped[rows.is_written],
             reference=None if reference is None else reference.gather(-1, written)[:, 0],
         )
         return tokens, entropy
@@ -171,30 +188,3 @@ def _cut(rows: Sequence[RowT], num_parts: int) -> Iterator[Sequence[RowT]]:
     """Cut into parts whose sizes differ by at most one."""
     ends = [len(rows) * n // num_parts for n in range(num_parts + 1)]
     return (rows[begin:end] for begin, end in pairwise(ends))
-
-
-def _padded(rows: Sequence[_Row], device: torch.device) -> _Padded:
-    longest = max(len(member.ids) for member, _ in rows)
-
-    def table(values: Sequence[Sequence[float]], kind: torch.dtype) -> Tensor:
-        padded = [[*row, *[0] * (longest - len(row))] for row in values]
-        return torch.tensor(padded, dtype=kind, device=device)
-
-    members = [member for member, _ in rows]
-    is_written = table([m.mask for m in members], torch.bool)[:, 1:]
-    return _Padded(
-        ids=table([m.ids for m in members], torch.long),
-        sampled=table([m.logprobs for m in members], torch.float32)[:, 1:],
-        advantages=table([scores for _, scores in rows], torch.float32)[:, 1:],
-        is_written=is_written,
-    )
-
-
-def _logprobs(model: Model, rows: _Padded) -> Tensor:
-    """Log-probabilities of all tokens at the places that the policy wrote: [written tokens, vocabulary].
-
-    Logits are computed where some row has such a place alone, since a vocabulary may have 150,000 members.
-    """
-    kept = rows.is_written.any(dim=0).nonzero().squeeze(1)
-    output = cast("Any", model)(input_ids=rows.ids, use_cache=False, logits_to_keep=kept)
-    return torch.log_softmax(output.logits[rows.is_written[:, kept]].float(), -1)

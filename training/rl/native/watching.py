@@ -8,10 +8,10 @@ from training.evaluation.sampler import ModelSampler
 from training.render import Renderer, Tokenizer
 from training.rl.core.playing import PolicyTrajectory
 from training.rl.native.measuring import Meter
-from training.signals.alarms import AlarmBoard, AlarmSettings, Raised
-from training.signals.monitor import structure_figures, structures_of
-from training.signals.probes import CallProbe
-from training.signals.structure import Classifier
+from training.signals.health.alarms import AlarmBoard, AlarmSettings, Raised
+from training.signals.health.monitor import structure_figures, structures_of
+from training.signals.health.probes import CallProbe
+from training.signals.health.structure import Classifier
 
 __all__ = ["Heard", "Watch"]
 
@@ -24,6 +24,8 @@ class Heeded:
     """What the alarms of a step ask for."""
 
     figures: Mapping[str, float]
+    holding: frozenset[str]
+    """Names of the alarms whose condition holds."""
     is_saved: bool
     is_stopped: bool
 
@@ -64,7 +66,10 @@ class Watch:
             self._hear(each)
         actions = {each.action for each in raised}
         return Heeded(
-            self._board.figures, is_saved=bool(actions - {"log"}), is_stopped="stop" in actions
+            self._board.figures,
+            self._board.holding,
+            is_saved=bool(actions - {"log"}),
+            is_stopped="stop" in actions,
         )
 
     def state(self) -> dict[str, Any]:

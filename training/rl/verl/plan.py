@@ -92,7 +92,8 @@ class Plan:
 
     def _as_json(self) -> dict[str, Any]:
         return {
-            "settings": self.settings.model_dump(mode="json"),
+            # What was not asked for stays so: some settings go with others alone.
+            "settings": self.settings.model_dump(mode="json", exclude_unset=True),
             "model": self.model,
             "questions": [each.as_json() for each in self.questions],
             "held_out": [[s.model_dump(mode="json"), version] for s, version in self.held_out],

@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 
 from astra_mcp.types import FrozenModel
 from training.rl.native.settings import LimitSettings, RlSettings
-from training.signals.alarms import AlarmSettings
+from training.signals.health.alarms import AlarmSettings
+from training.signals.supervision.settings import SignalSettings
 
 __all__ = ["DeviceSettings", "VerlSettings"]
 
@@ -76,6 +77,8 @@ class VerlSettings(RlSettings):
             raise ValueError("limits.user_turns: with verl the prompt is all that is said")
         if self.alarms != AlarmSettings():
             raise ValueError("alarms: the native trainer alone raises them")
+        if self.signals != SignalSettings():
+            raise ValueError("signals: the native trainer alone gives them")
         if training.groups % training.mini_batches:
             raise ValueError(
                 f"training.mini_batches: {training.groups} groups have no {training.mini_batches} equal"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from astra_mcp.trajectory import AssistantMessage, Message, StopReason
 from training.rollout.agent import UNREADABLE
-from training.signals.structure import Classifier, Reason, State, Structure
+from training.signals.health.structure import Classifier, Reason, State, Structure
 
 __all__ = ["structures_of_messages"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from training.render import Tokenizer
 from training.rl.core.playing import PolicyTrajectory
-from training.signals.structure import Classifier, Reason, State, Stop, Structure
+from training.signals.health.structure import Classifier, Reason, State, Stop, Structure
 
 __all__ = ["NUM_TURNS", "structure_figures", "structures_of"]
 

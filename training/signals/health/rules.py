@@ -1,6 +1,6 @@
 """Rules of alarms: when a stream of figures is no longer as it was. Each keeps a few numbers on the way.
 
-Knows numbers alone; which figures they are, and what they mean, is for :mod:`training.signals.alarms`.
+Knows numbers alone; which figures they are, and what they mean, is for :mod:`training.signals.health.alarms`.
 """
 
 from collections.abc import Mapping

@@ -13,9 +13,9 @@ from math import isfinite
 from typing import Any, Final, Literal, cast
 
 from astra_mcp.types import FrozenModel
-from training.signals.probes import END_AFTER_START
-from training.signals.rules import Above, Fall, Jump, Leap, Loss, Memory, Rule
-from training.signals.structure import Reason, State
+from training.signals.health.probes import END_AFTER_START
+from training.signals.health.rules import Above, Fall, Jump, Leap, Loss, Memory, Rule
+from training.signals.health.structure import Reason, State
 
 __all__ = [
     "ALARMS",
@@ -217,6 +217,11 @@ class AlarmBoard:
                 signature = _signature(values) if {*figures} & {_POLLUTED, _COLLAPSED} else None
                 raised.append(Raised(step, alarm, action, seen, signature))
         return raised
+
+    @property
+    def holding(self) -> frozenset[str]:
+        """Names of those whose condition holds."""
+        return frozenset(alarm.name for alarm, each in self._watched.items() if each.holds)
 
     @property
     def figures(self) -> dict[str, float]:
