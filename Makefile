@@ -5,6 +5,8 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3; do \
 	&& echo $$p && break; done)
 BIN := .venv/bin
 ARGS ?=
+# PyTorch for verl's tests, such as VERL_TORCH='torch==2.13.0+cpu' where a wheel for CPUs is at hand.
+VERL_TORCH ?= torch
 # Tests start hundreds of processes: each of them would compile the product again where bytecode is not kept.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -P -m pytest -n auto --dist worksteal
 QUICK := not (system or foreign or volume or train)
@@ -16,7 +18,7 @@ NO_TRAIN = $(if $(filter -m%,$(ARGS)),,$(addprefix --ignore=,$(TRAIN_ALONE)))
 INSTALL_TOOLS := $(BIN)/python -P -m pip install --quiet --no-compile --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-sft test-all test-gate lint conformance bench faults fuzz soak wheel clean
+.PHONY: help serve test test-sft test-rl test-all test-gate lint conformance bench faults fuzz soak wheel clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -30,7 +32,10 @@ test: .venv/dev.stamp  ## Run the quick tests, on all cores
 test-sft: .venv/train.stamp  ## Run the tests of training: a small model learns on the CPU
 	@OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "train and not volume" $(ARGS) $(if $(filter tests% examples%,$(ARGS)),,$(WITH_TRAIN))
 
-test-all: .venv/train.stamp  ## Run every test: foreign programs, kills and large volumes too (long)
+test-rl: .venv/train.stamp .venv-verl/stamp  ## Train by verl on the CPU, and go on from its checkpoint (long)
+	@$(PYTEST) -n 1 -m foreign tests/rl_verl $(ARGS)
+
+test-all: .venv/train.stamp .venv-verl/stamp  ## Run every test: foreign programs, kills and large volumes too (long)
 	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
 
 test-gate: .venv/dev.stamp
@@ -61,7 +66,7 @@ wheel: .venv/dev.stamp  ## Build the wheel into dist/
 	$(BIN)/python -P -m hatchling build -t wheel
 
 clean:  ## Remove what the targets made
-	rm -rf .venv dist .cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-verl dist .cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/python.stamp:
 	@test -n "$(PYTHON)" || { echo "astra-mcp needs Python 3.11 or 3.12: install one, or name it with make PYTHON=/path/to/python3.12"; exit 1; }
@@ -81,4 +86,13 @@ clean:  ## Remove what the targets made
 .venv/train.stamp: .venv/dev.stamp
 	@echo "Installing what training needs into .venv: PyTorch with its libraries, some gigabytes ..."
 	@$(INSTALL_TOOLS) --editable '.[train,dev-train]'
+	@touch $@
+
+# verl wants an older Transformers than the rest, and is resolved in minutes by pip, in seconds by uv.
+.venv-verl/stamp: .venv/python.stamp pyproject.toml
+	@echo "Installing verl into .venv-verl: PyTorch with its libraries, some gigabytes ..."
+	$(PYTHON) -m venv .venv-verl
+	@.venv-verl/bin/python -P -m pip install --quiet --disable-pip-version-check uv
+	@UV_FIND_LINKS="$(PIP_FIND_LINKS)" .venv-verl/bin/uv pip install --quiet --python .venv-verl/bin/python \
+		$(VERL_TORCH) --editable '.[verl]'
 	@touch $@

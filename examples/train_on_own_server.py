@@ -17,7 +17,7 @@ from gateway.api.settings import ServeSettings
 from gateway.api.wire import SourceServers
 from training.render import load_tokenizer
 from training.rl.core.playing import PolicyTrajectory
-from training.rl.native.generation import Question
+from training.rl.native.agenda import Question
 from training.rl.native.settings import LimitSettings, QuestionSet, RlSettings, UpdateSettings
 from training.rl.native.trainer import Playground, train
 from training.sft.preparing import check_versions

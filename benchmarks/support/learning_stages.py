@@ -20,7 +20,7 @@ from training.evaluation.sampler import ModelSampler
 from training.render import ThinkingPolicy, load_tokenizer
 from training.rl.core.playing import PolicyTrajectory
 from training.rl.core.policy import PolicyLimits
-from training.rl.native.generation import Question
+from training.rl.native.agenda import Question
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground
 from training.rl.native.trainer import train as train_by_rewards

@@ -30,7 +30,7 @@ _HOMES: Mapping[str, Sequence[str]] = {
     "vllm": ("training.rl",),
 }
 """Where each third party that the product is built on is at home: imported there, and nowhere else."""
-_NOT_YET = {"verl", "vllm"}
+_NOT_YET = {"vllm"}
 """Of what is still to come; each is taken out with its home."""
 _NO_MODULES = {
     # settings

@@ -25,7 +25,8 @@ from training.rl.core.filling import Group
 from training.rl.core.playing import PolicyTrajectory, play_policy
 from training.rl.core.policy import PolicyLimits, Sampled
 from training.rl.native import generation, trainer
-from training.rl.native.generation import Member, Question
+from training.rl.native.agenda import Question
+from training.rl.native.generation import Member
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.rl.native.update import Update

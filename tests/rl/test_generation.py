@@ -16,13 +16,13 @@ from gateway.api.seams import Distractor
 from gateway.api.wire import DistractorRequest, SourceEnvironment
 from training.rl.core.filling import BatchFilling
 from training.rl.core.policy import PolicyLimits
+from training.rl.native.agenda import Question as Asked
 from training.rl.native.generation import (
     Generation,
     Member,
     MemberTurn,
     limits_of_episode,
 )
-from training.rl.native.generation import Question as Asked
 from training.rl.native.measuring import figures_of_rollouts
 from training.rl.native.settings import DistractorShare, RlSettings
 

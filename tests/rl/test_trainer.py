@@ -15,7 +15,8 @@ from gateway.api.wire import SourceEnvironment, SourceServers
 from training.checkpoints import CheckpointStore
 from training.render import load_tokenizer
 from training.rl.core.playing import PolicyTrajectory
-from training.rl.native.generation import Question, Rewards
+from training.rl.native.agenda import Question
+from training.rl.native.generation import Rewards
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.sft.training import Outcome, Progress

@@ -13,7 +13,7 @@ from training.checkpoints import CheckpointStore
 from training.evaluation.sampler import ModelSampler
 from training.render import load_tokenizer
 from training.rl.core.playing import PolicyTrajectory
-from training.rl.native.generation import Question
+from training.rl.native.agenda import Question
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.sft.model import load_model

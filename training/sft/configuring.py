@@ -1,7 +1,7 @@
 """Reads the settings of a run: a preset, over it a TOML file, over both what the command line says."""
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast, get_args
@@ -57,18 +57,29 @@ def read_settings(
     return _validated(SftSettings, _merged(settled, overrides), file, overrides)
 
 
-def read_settings_of(kind: type[SettingsT], file: Path, overrides: Mapping[str, Any]) -> SettingsT:
-    """Read the settings of a run of another kind, which has no presets.
+def read_settings_of(
+    kind: type[SettingsT],
+    file: Path,
+    overrides: Mapping[str, Any],
+    *,
+    find: Callable[[str], JsonObject] | None = None,
+) -> SettingsT:
+    """Read the settings of a run of another kind.
 
     Args:
         kind: What the settings are.
         file: TOML.
         overrides: See :func:`read_settings`.
+        find: Gives the settings of a preset that the file names; without it there are none.
 
     Raises:
         ConfigError: See :func:`read_settings`.
     """
-    return _validated(kind, _merged(_read_toml(file), overrides), file, overrides)
+    written = _read_toml(file)
+    if find is not None and (named := _preset_in(written, file)) is not None:
+        written.pop(_PRESET)
+        written = _merged(find(named), written)
+    return _validated(kind, _merged(written, overrides), file, overrides)
 
 
 def _validated(

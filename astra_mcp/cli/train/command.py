@@ -10,6 +10,9 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.report.console import out, report_errors
 from training.rl.native.settings import RlSettings
+from training.rl.verl.presets import find_preset
+from training.rl.verl.settings import VerlSettings
+from training.rl.verl.versions import check_verl
 from training.sft.configuring import (
     preset_of,
     read_assignments,
@@ -86,7 +89,8 @@ def rl(
     *,
     config: Annotated[Path, _SETTINGS_FILE],
     backend: Annotated[
-        Literal["native"], typer.Option(help="What updates the model: plain PyTorch.")
+        Literal["native", "verl"],
+        typer.Option(help="What updates the model: plain PyTorch, or verl (docs/verl.md)."),
     ] = "native",
     model: _Model = None,
     folder: _RunFolder = None,
@@ -98,17 +102,31 @@ def rl(
             help="Make the first 50 steps at most, and stop at the first critical alarm.",
         ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Have verl check its configuration, and stop; verl alone."),
+    ] = False,
     as_json: _AsJson = False,
 ) -> None:
     """Train a model by GRPO on what it earns in environments, through the gateway.
 
     Ctrl-C saves the step that is under way; the same command goes on from there.
     """
-    del backend  # there is one so far
     with report_errors():
         named = {"model": model, "out": str(folder) if folder else None}
         options = {key: value for key, value in named.items() if value is not None}
         overrides = read_assignments(assignments or (), options)
+        if backend == "verl":
+            if preflight:
+                raise ConfigError("--preflight is for --backend native")
+            asked = read_settings_of(VerlSettings, user_path(config), overrides, find=find_preset)
+            found = {**check_versions(), **check_verl()}
+            from astra_mcp.cli.train.verl import run_verl  # noqa: PLC0415 - it loads PyTorch
+
+            run_verl(asked, found, dry_run=dry_run, as_json=as_json)
+            return
+        if dry_run:
+            raise ConfigError("--dry-run of train rl is for --backend verl")
         settings = read_settings_of(RlSettings, user_path(config), overrides)
         versions = check_versions()
         from astra_mcp.cli.train.rl import run_rl  # noqa: PLC0415 - it loads PyTorch

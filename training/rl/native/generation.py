@@ -1,4 +1,4 @@
-"""Groups of episodes: which question each plays, and what the policy wrote in them."""
+"""Groups of episodes: what the policy wrote in them, and what they earned."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,34 +9,27 @@ from typing import Any, Literal, cast
 import anyio.to_thread
 
 from astra_mcp.errors import ConfigError, TrainingError
-from astra_mcp.seeds import derive_seed, generator
-from astra_mcp.types import JsonObject
 from gateway.api.client import GatewayClient
-from gateway.api.wire import DistractorRequest, FailureRequest
 from training.render import Renderer, Tokenizer
 from training.rl.core.filling import Group
 from training.rl.core.playing import PolicyTrajectory, play_policy
 from training.rl.core.policy import Policy, PolicyLimits, Sampled
 from training.rl.core.policy_agent import Guide
-from training.rl.native.settings import DistractorShare, RlSettings
-from training.rollout.plan import Rollout, Source
+from training.rl.native.agenda import Agenda, Question
+from training.rl.native.settings import RlSettings
+from training.rollout.plan import Rollout
 from training.rollout.users.user import Users
 from training.signals.supervision.guidance import GUIDED, Guidance, Help, help_of
 
 __all__ = [
-    "DISTRACTORS",
     "Generation",
     "Member",
     "MemberTurn",
-    "Question",
     "Rewards",
     "group_of",
     "group_state",
     "limits_of_episode",
 ]
-
-DISTRACTORS = "distractors"
-"""Label that names the mode of distractors, where the run asked for one."""
 
 _LARGEST_REWARD = 1e100
 _MAX_LOST_ROUNDS = 5
@@ -46,41 +39,6 @@ Rewards = Callable[[int, Sequence[PolicyTrajectory]], Sequence[float]]
 """What episodes of a group earned, by the group's number and the episodes, of which none failed. Called in a
 thread, for one group after the other; also for what is left of a group that is not trained on.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What a group plays."""
-
-    source: Source
-    version: str | None
-    distractors: DistractorRequest | None = None
-    """None, like the next: the gateway decides."""
-    failures: FailureRequest | None = None
-    mixture: tuple[DistractorShare, ...] = ()
-    """In the place of the one kind of distractors: several, of which each group gets one."""
-
-    def as_json(self) -> JsonObject:
-        """Give all of it."""
-        asked = {"distractors": self.distractors, "failures": self.failures}
-        return {
-            "source": self.source.model_dump(mode="json"),
-            "version": self.version,
-            **{name: each and each.model_dump(mode="json") for name, each in asked.items()},
-            "mixture": [each.model_dump(mode="json") for each in self.mixture],
-        }
-
-    def drawn(self, draw: float) -> DistractorRequest | None:
-        """Give the distractors of one group.
-
-        Args:
-            draw: In [0, 1).
-        """
-        for each in self.mixture:
-            draw -= each.share
-            if draw < 0 or each is self.mixture[-1]:
-                return DistractorRequest(mode=each.mode, k=each.k)
-        return self.distractors
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +81,8 @@ class Member:
 class Generation:
     """Plays groups, one after the other in the order of the run.
 
-    Which question a group plays, and all of its seeds, follow from its number. So what a checkpoint has to
-    hold is the number of the next group, and the groups that wait.
+    What a group plays follows from its number. So what a checkpoint has to hold is the number of the next
+    group, and the groups that wait.
     """
 
     def __init__(
@@ -146,7 +104,7 @@ class Generation:
         self._settings = settings
         self._gateway = gateway
         self._text = text
-        self._questions = questions
+        self._agenda = Agenda(settings, questions)
         self._users = users
         self._rewards = rewards
         self._guidance = guidance
@@ -209,37 +167,15 @@ class Generation:
         )
 
     def _rollouts(self, number: int, step: int) -> list[Rollout]:
-        asked = self._questions[self._place(number)]
-        draw = generator(self._settings.seed, "rl", DISTRACTORS, number).random()
-        distractors = asked.drawn(draw)
-        labels = {"run": self._settings.out.name, "step": str(step), "group": str(number)}
-        if distractors is not None:
-            labels[DISTRACTORS] = distractors.mode
         return [
-            Rollout(
-                source=asked.source,
-                version=asked.version,
-                root_seed=derive_seed(self._settings.seed, "rl", "episodes") >> 1,
-                index=number,
-                sample=sample,
-                distractors=distractors,
-                failures=asked.failures,
-                labels=labels | self._help(sample),
-            )
-            for sample in range(self._settings.training.group_size)
+            replace(rollout, labels={**rollout.labels, **self._help(rollout.sample)})
+            for rollout in self._agenda.group(number, step)
         ]
 
     def _help(self, sample: int) -> dict[str, str]:
         """Label a member that is helped."""
         kind = self._guidance.help(sample) if self._guidance else Help.NONE
         return {} if kind is Help.NONE else {GUIDED: kind}
-
-    def _place(self, number: int) -> int:
-        """Give the question of a group: all questions in an order of each epoch's own."""
-        epoch, place = divmod(number, len(self._questions))
-        order = [*range(len(self._questions))]
-        generator(self._settings.seed, "rl", "order", epoch).shuffle(order)
-        return order[place]
 
     def _watch(self, groups: Sequence[Group[Member]], played: Sequence[PolicyTrajectory]) -> None:
         is_lost = all(group.rewards is None for group in groups)

@@ -15,7 +15,8 @@ from accelerate.tracking import TensorBoardTracker, WandBTracker
 from training.evaluation.figures import figures_of
 from training.rl.core.filling import Filled
 from training.rl.core.playing import PolicyTrajectory
-from training.rl.native.generation import DISTRACTORS, Member
+from training.rl.native.agenda import DISTRACTORS
+from training.rl.native.generation import Member
 from training.rl.native.settings import RlSettings
 
 __all__ = ["Meter", "figures_of_rollouts", "open_trackers"]

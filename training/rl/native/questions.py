@@ -12,7 +12,7 @@ from gateway.api.client import GatewayClient
 from gateway.api.seams import EnvironmentInfo
 from gateway.api.wire import DistractorRequest, EpisodeRequest, SourceEnvironment
 from training.export.row_files import read_rows
-from training.rl.native.generation import Question
+from training.rl.native.agenda import Question
 from training.rl.native.settings import DistractorShare, QuestionSet, RlSettings
 from training.rollout.plan import Source
 

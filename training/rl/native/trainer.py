@@ -24,10 +24,10 @@ from training.evaluation.evaluating import evaluate
 from training.evaluation.sampler import ModelSampler, limits_of_model
 from training.render import Renderer, Tokenizer
 from training.rl.core.filling import BatchFilling
+from training.rl.native.agenda import Question
 from training.rl.native.generation import (
     Generation,
     Member,
-    Question,
     Rewards,
     group_of,
     group_state,

@@ -1,0 +1,40 @@
+"""verl's own configuration takes what it is told, for every preset."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from training.rl.verl.presets import preset_names
+
+from verl_runs import find_verl
+
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(1800)]
+
+
+def dry_run(tmp_path: Path, text: str) -> "subprocess.CompletedProcess[str]":
+    config = tmp_path / "run.toml"
+    config.write_text(f'{text}\nout = "run"\n[[data]]\nenvironments = ["any"]\n')
+    command = [find_verl() / "astra-mcp", "train", "rl", "--backend", "verl", "--dry-run", "--json"]
+    return subprocess.run(
+        [*command, "--config", config], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_verl_composes_and_checks_each_preset(tmp_path: Path, name: str) -> None:
+    found = dry_run(tmp_path, f'preset = "{name}"')
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert told["actor_rollout_ref.rollout.name"] == '"vllm"'
+    has_kl = name.startswith("collapse-")
+    assert told["actor_rollout_ref.actor.use_kl_loss"] == json.dumps(has_kl)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_verl_refuses_is_told_in_its_words_and_without_a_trace(tmp_path: Path) -> None:
+    found = dry_run(tmp_path, 'preset = "qwen3-4b"\nverl.overrides = ["actor.unknown=1"]')
+    assert found.returncode != 0
+    assert "verl does not take its configuration" in found.stderr
+    assert "Traceback" not in found.stderr

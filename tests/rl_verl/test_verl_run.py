@@ -1,0 +1,188 @@
+"""verl trains on the CPU: steps, checkpoints, resumes, and processes that are killed under way."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from astra_mcp.call_record import EpisodeId
+from gateway.api.client import GatewayClient
+from training.rl.verl.account import Line
+
+from micro_runs import open_micro_gateway, play_oracle, write_micro_bundles
+from verl_runs import VerlRun, find_verl, open_gateway
+
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(7200)]
+
+_PUPIL = """
+model = "tiny"
+out = "pupil"
+[[data]]
+file = "oracle.jsonl"
+[training]
+epochs = 1000
+max_steps = 60
+batch_size = 16
+micro_batch_size = 16
+learning_rate = 6e-3
+betas = [0.9, 0.98]
+schedule = "constant"
+[checkpoints]
+every = 60
+[log]
+tensorboard = false
+"""
+_RUN = """
+model = "{place}/pupil/weights/step-00000060"
+out = "{name}"
+[[data]]
+environments = {names}
+questions = "all"
+[training]
+steps = {steps}
+groups = 4
+group_size = 4
+mini_batches = 2
+learning_rate = 1e-3
+[limits]
+turns = 4
+turn_tokens = 32
+[validation]
+environments = {held_out}
+every = 2
+[checkpoints]
+every = 2
+[log]
+tensorboard = false
+[verl]
+device = "cpu"
+gradient_checkpointing = false
+start_seconds = 1200
+"""
+
+
+@pytest.fixture(scope="module")
+def pupil(tmp_path_factory: pytest.TempPathFactory) -> VerlRun:
+    """Environments, and a small model that learned their calls by heart, and errs at T = 1."""
+    programs, place = find_verl(), tmp_path_factory.mktemp("verl")
+    run = VerlRun(programs=programs, place=place, environments=place / "environments")
+    names = write_micro_bundles(run.environments, 6, questions=3, seed=5)
+
+    async def play() -> None:
+        async with open_micro_gateway(place / "home-of-oracle", run.environments) as access:
+            await play_oracle(access, names, place / "oracle.jsonl")
+
+    anyio.run(play)
+    (place / "pupil.toml").write_text(_PUPIL)
+    command = [programs / "astra-mcp", "train", "sft", "--config", place / "pupil.toml"]
+    subprocess.run(command, check=True, env=run.variables)
+    return run
+
+
+def config_of(run: VerlRun, *, steps: int) -> Path:
+    names = sorted(each.name for each in run.environments.iterdir())
+    text = _RUN.format(
+        names=json.dumps(names[2:]),
+        held_out=json.dumps(names[:2]),
+        steps=steps,
+        name=run.name,
+        place=run.place,
+    )
+    run.config.write_text(text)
+    return run.config
+
+
+def test_steps_learn_and_are_saved_and_a_run_goes_on_with_the_very_batch(pupil: VerlRun) -> None:
+    run = replace(pupil, name="three")
+    with open_gateway(run) as gateway:
+        assert "verl 0.9.1" in run.train(config_of(run, steps=3))
+        for step in (1, 2, 3):
+            figures = run.figures(step)
+            assert figures["gradient_norm"] > 0
+            assert figures["filling/failed"] == figures["rollout/failed"] == 0
+            assert figures["rollout/turns"] > 1
+            assert figures["rollout_correlation"] > 0.999
+        assert {"greedy/reward", "sampled/reward"} <= {*run.figures(0)} & {*run.figures(2)}
+        check_record(gateway.client(), [*run.lines])
+
+        third = played_in(run, "from-0", 3)
+        saved = run.out / "checkpoints"
+        assert (saved / "global_step_2" / "transfer_queue").exists()
+        shutil.rmtree(saved / "global_step_3")  # as it was before the third step
+        (saved / "latest_checkpointed_iteration.txt").write_text("2")
+        run.train(run.config)
+        assert [line["step"] for line in run.metrics] == [0, 1, 2, 3]
+        assert played_in(run, "from-2", 3) == third
+
+
+def test_a_run_outlives_kills_of_gateway_and_player_and_ctrl_c_leaves_no_process(
+    pupil: VerlRun,
+) -> None:
+    run = replace(pupil, name="killed")
+    with open_gateway(run) as gateway:
+        process = run.begin(config_of(run, steps=2))
+        wait_for(lambda: any(line.kind == "train" for line in run.lines), process)
+        player = next(run.out.glob("verl/from-0/episodes/*.jsonl")).name.partition("-")[0]
+        os.kill(int(player), signal.SIGKILL)
+        wait_for(lambda: len(players(run)) > 1, process)
+        gateway.restart()
+        said, _ = process.communicate()
+        assert process.returncode == 0, said
+        assert [line["step"] for line in run.metrics] == [0, 1, 2]
+        lines = [line for line in run.lines if line.reward is not None]
+        assert len(lines) >= 2 * 4 * 4
+        check_record(gateway.client(), lines)
+
+        process = run.begin(config_of(run, steps=50))
+        wait_for(lambda: any(line.step > 2 for line in run.lines), process)
+        assert run.processes()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate()
+        assert process.returncode == 130, said
+        step = int(run.metrics[-1]["step"])
+        assert f"stopped at step {step}, which is saved" in said
+        assert (run.out / "checkpoints" / f"global_step_{step}" / "actor").exists()
+        assert not run.processes()
+
+
+def players(run: VerlRun) -> set[Path]:
+    return {*run.out.glob("verl/from-0/episodes/*.jsonl")}
+
+
+def played_in(run: VerlRun, start: str, step: int) -> list[tuple[object, ...]]:
+    """What was played for a step of training by one start, in the order of groups and samples."""
+    return sorted(
+        (line.group, line.sample, line.reward, line.calls, line.tokens)
+        for line in run.lines_of(start)
+        if (line.kind, line.step) == ("train", step)
+    )
+
+
+def check_record(client: GatewayClient, lines: list[Line]) -> None:
+    """Hold what the run knows of its episodes against the gateway's record."""
+
+    async def check() -> None:
+        async with client as gateway:
+            for line in lines:
+                assert line.episode is not None
+                record = await gateway.record(EpisodeId(line.episode))
+                assert len(record.calls) == line.calls
+                assert record.state.reward is not None
+                assert record.state.reward.reward == line.reward
+
+    assert lines
+    anyio.run(check)
+
+
+def wait_for(is_so: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    while not is_so():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.2)
