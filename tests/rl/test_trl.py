@@ -9,6 +9,7 @@ import anyio.to_thread
 import pytest
 from transformers.utils import chat_template_utils
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import ConfigError, TransportError
 from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.types import JsonObject, ToolSpec
@@ -175,7 +176,7 @@ async def test_one_that_the_gateway_does_not_close_costs_its_own_reward_alone(
 ) -> None:
     close, asked = GatewayClient.close_episode, list[str]()
 
-    async def close_late(gateway: GatewayClient, episode_id: str) -> EpisodeState:
+    async def close_late(gateway: GatewayClient, episode_id: EpisodeId) -> EpisodeState:
         """Fail for the first episode, the first time."""
         asked.append(episode_id)
         if len(asked) == 1:

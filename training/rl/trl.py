@@ -19,10 +19,11 @@ from typing import Any, Literal, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.errors import ConfigError, EpisodeEndedError, TransportError
 from astra_mcp.report.shown import json_text
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec
-from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient, RefusedError
+from gateway.api.client import CallRefusedError, EpisodeClient, GatewayClient
 from gateway.api.wire import (
     DistractorRequest,
     EpisodeCreated,
@@ -60,8 +61,7 @@ class _Link:
     portal: BlockingPortal
     gateway: GatewayClient
     labels: Mapping[str, str]
-    open: set[str] = field(default_factory=set[str])
-    """Ids of episodes."""
+    open: set[EpisodeId] = field(default_factory=set[EpisodeId])
 
     async def create(self, source: Source, seed: int) -> EpisodeCreated:
         """Open an episode that has its own tools alone."""
@@ -85,11 +85,11 @@ class _Link:
         for episode_id in [*self.open]:
             await self._closed(episode_id)
 
-    async def _closed(self, episode_id: str) -> EpisodeState | None:
+    async def _closed(self, episode_id: EpisodeId) -> EpisodeState | None:
         """Close one; None where the gateway does not, which the end tries once more."""
         try:
             state = await self.gateway.close_episode(episode_id)
-        except (TransportError, RefusedError) as error:
+        except TransportError as error:
             _logger.warning("episode %s was not closed: %s", episode_id, error)
             return None
         self.open.discard(episode_id)
