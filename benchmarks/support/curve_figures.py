@@ -32,6 +32,16 @@ PICTURES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...], str]]] = {
     ),
 }
 """Arms, what is drawn of them, and the words below."""
+_TITLES: Final = {
+    "rollout/turns": "Turns of an episode",
+    "rollout/calls": "Calls of an episode",
+    "rollout/reward": "Reward of rollouts",
+    "greedy/reward": "Reward on held-out environments, greedy",
+    "kl": "Divergence from the first model, cut at 20",
+    "structure/text_polluted": "Share of turns that are polluted",
+    "structure/collapsed": "Share of turns that are collapsed",
+}
+_CUT = 20.0
 _FALLEN = 0.5
 
 
@@ -51,12 +61,18 @@ def _panel(figure: str, arms: Sequence[str], runs: Sequence[Run]) -> Panel:
         if (points := [*_points(run, figure)])
     ]
     most = max((value for line in lines for _, value in line.points), default=0.0)
-    top = 1.0 if most <= 1 and figure != "kl" else most * 1.1 or 1.0
-    return Panel(figure, lines, top)
+    return Panel(_TITLES[figure], lines, _top(most))
+
+
+def _top(most: float) -> float:
+    """Give the least of 1, 2, 3, 4, 5, 10, 20 ... that nothing is above."""
+    return next(top for top in (1, 2, 3, 4, 5, 10, 20, 50, 100) if most <= top)
 
 
 def _points(run: Run, figure: str) -> Iterator[tuple[float, float]]:
-    return ((row["step"], row[figure]) for row in run["steps"] if row.get(figure) is not None)
+    return (
+        (row["step"], min(row[figure], _CUT)) for row in run["steps"] if row.get(figure) is not None
+    )
 
 
 def alarms_of(run: Run) -> dict[str, int]:
