@@ -67,6 +67,10 @@ MAX_BATCH = 1024
 """Episodes of one batch request."""
 
 _CLOSINGS_AT_ONCE = 32
+_MAX_FAULTS = 20
+"""So many faults of a request are named."""
+_MAX_PLACE = 256
+"""Characters of the name of a place, which may be the sender's own."""
 
 Readiness = Callable[[], Sequence[str]]
 """Names what keeps the gateway from taking episodes; empty where it is ready."""
@@ -500,10 +504,13 @@ def _answer_errors(app: FastAPI) -> None:
 
     async def on_invalid(_: Request, error: Exception) -> JSONResponse:
         faults = error.errors() if isinstance(error, RequestValidationError) else ()
-        message = "; ".join(
-            f"{'.'.join(map(str, f['loc']))}: {fault_words(f['type'], f['msg'])}" for f in faults
-        )
-        return _error(422, "invalid_request", message)
+        said = [
+            f"{'.'.join(map(str, f['loc']))[:_MAX_PLACE]}: {fault_words(f['type'], f['msg'])}"
+            for f in faults[:_MAX_FAULTS]
+        ]
+        if len(faults) > _MAX_FAULTS:
+            said.append(f"and {len(faults) - _MAX_FAULTS} more")
+        return _error(422, "invalid_request", "; ".join(said))
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         return _of_http(app, request, cast("HTTPException", error))

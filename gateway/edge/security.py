@@ -1,8 +1,9 @@
 """The gate before both planes: who may speak to the gateway, and how much.
 
-Checks ``Host`` and ``Origin`` (a web page must not reach a gateway on its reader's machine), keys, header
-and body sizes, and writes the access log. Whatever is not plainly allowed is refused. Knows paths and
-headers, no episode and no protocol; an episode's URL is its own capability.
+Checks ``Host`` and ``Origin`` (a web page must not reach a gateway on its reader's machine), keys, the sizes
+of headers and bodies and what bodies hold, and writes the access log. Whatever is not plainly allowed is
+refused. Knows paths and headers, no episode, and of protocols the form of an error; an episode's URL is its
+own capability.
 """
 
 import ipaddress
@@ -22,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.concurrency import within
 from astra_mcp.errors import ConfigError
+from astra_mcp.json_bounds import BATCH_VALUES, MAX_VALUES, bounds_fault
 from gateway.edge.keys import MIN_KEY_LENGTH, is_known
 
 __all__ = [
@@ -47,10 +49,12 @@ BODY_SECONDS = 30.0
 DISCARD_BYTES = 8 << 20
 DISCARD_SECONDS = 2.0
 """So much of a refused request's body is read, for so long, that its client may see the refusal."""
+BATCH_PATH = "/v1/episodes:batch"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 ID_CHARACTERS = 6
 """So much of an episode's id may stand in a log."""
 
+_INVALID_REQUEST = -32600
 _SINGLE = (
     *(b"mcp-method", b"mcp-name", b"mcp-protocol-version", b"mcp-session-id"),
     *(b"content-length", b"content-type", b"last-event-id"),
@@ -94,6 +98,8 @@ class AccessRules:
     hosts: frozenset[str]
     """Accepted ``Host`` values in lower case: ``name`` (any port) or ``name:port``."""
     max_body_bytes: int
+    max_body_values: int
+    """Names and values of one body; a batch of episodes may hold more."""
 
 
 def access_rules(
@@ -103,6 +109,7 @@ def access_rules(
     api_keys: Sequence[str] = (),
     allowed_hosts: Sequence[str] = (),
     max_body_bytes: int = 4 << 20,
+    max_body_values: int = MAX_VALUES,
 ) -> AccessRules:
     """Derive the rules from where the gateway listens.
 
@@ -112,6 +119,7 @@ def access_rules(
         api_keys: Open the interactive endpoints.
         allowed_hosts: Accepted as ``Host`` besides the loopback names and ``host``.
         max_body_bytes: Size of one request's body.
+        max_body_values: Names and values that one request's body may hold.
 
     Raises:
         ConfigError: The address is not loopback and there is no API key, or a key is too short.
@@ -133,6 +141,7 @@ def access_rules(
         api_keys=tuple(api_keys),
         hosts=frozenset(names),
         max_body_bytes=max_body_bytes,
+        max_body_values=max_body_values,
     )
 
 
@@ -155,13 +164,28 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
     """A request that the gate does not let through, as the answer that says why."""
 
     def __init__(
-        self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        is_mcp: bool = False,
     ) -> None:
         super().__init__(status, code, message)
         self.status = status
         self.code = code
         self.message = message
         self.headers = headers or {}
+        self.is_mcp = is_mcp
+        """True where the answer is one of JSON-RPC, which clients of MCP show."""
+
+    def as_body(self) -> dict[str, Any]:
+        """Say it in the form of the plane that was asked."""
+        if self.is_mcp:
+            error = {"code": _INVALID_REQUEST, "message": self.message}
+            return {"jsonrpc": "2.0", "id": None, "error": error}
+        return {"error": {"code": self.code, "message": self.message}}
 
 
 @dataclass(slots=True, eq=False)
@@ -199,6 +223,7 @@ class Gate:
                 status = 499  # nobody waits for an answer; the number is what proxies log
                 return
             is_whole = True
+            self._check_bounds(scope["path"], body.body)
             await self._app(scope, body, watched)
         except Refusal as refusal:
             is_whole = is_whole or not _has_body(scope["headers"])
@@ -278,7 +303,14 @@ class Gate:
         msg = f"a valid {which} is needed: send it as 'Authorization: Bearer <key>'"
         raise Refusal(401, "wrong_key", msg, {"WWW-Authenticate": "Bearer"})
 
-    async def _read_body(self, scope: Scope, receive: Receive) -> Receive | None:
+    def _check_bounds(self, path: str, body: bytes) -> None:
+        limit = self._rules.max_body_values
+        fault = bounds_fault(body, max(limit, BATCH_VALUES) if path == BATCH_PATH else limit)
+        if fault is None:
+            return
+        raise Refusal(413, "body_too_complex", fault, is_mcp=path.endswith("/mcp"))
+
+    async def _read_body(self, scope: Scope, receive: Receive) -> "BufferedBody | None":
         """Take in the whole body within its limits; the application reads it from memory.
 
         None where the client went away before its request was complete.
@@ -358,7 +390,7 @@ def _check_single(names: Sequence[bytes]) -> None:
 
 async def _refuse(refusal: Refusal, send: Send, rest: Receive | None) -> None:
     """Answer a request, and close its connection where the rest of its body would still come."""
-    body = {"error": {"code": refusal.code, "message": refusal.message}}
+    body = refusal.as_body()
     if rest is None:
         await send_json(send, refusal.status, body, refusal.headers)
         return

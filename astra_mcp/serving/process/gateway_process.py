@@ -46,6 +46,7 @@ def rules_of(settings: Settings, control_key: str, listener: socket.socket) -> A
         api_keys=[k.get_secret_value() for k in serving.api_keys],
         allowed_hosts=(*serving.allowed_hosts, *printed),
         max_body_bytes=serving.max_body_bytes,
+        max_body_values=serving.max_body_values,
     )
 
 
