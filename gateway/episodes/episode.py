@@ -45,6 +45,7 @@ from gateway.episodes.calls import (
     answered,
     digest_of,
     refusal_of,
+    too_large_arguments,
     unknown_delivery,
     unrecorded,
     was_sent_for_good,
@@ -273,6 +274,7 @@ class Episode:
     ) -> Encoded:
         """Do what :meth:`call` does for a name and arguments that are known to be sound JSON."""
         shown = shown[:_MAX_NAME]
+        fault = fault or too_large_arguments(arguments, self._opened.limits.argument_bytes)
         if fault is not None:
             arguments = NO_ARGUMENTS
         if call_id or seq is not None:

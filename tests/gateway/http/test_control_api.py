@@ -372,3 +372,20 @@ async def test_the_metrics_count_calls_by_server_and_origin(gateway: Any) -> Non
     text = (await gateway.stranger.get("/metrics")).text
     assert 'astra_mcp_episodes_ended_total{status="closed"} 1.0' in text
     assert "astra_mcp_episodes_open 0.0" in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({str(n): "" for n in range(33)}, "at most 32 items"),
+        ({"x" * 129: ""}, "the name of a label has at most 128"),
+        ({"a": "x" * 4097}, "a label has at most 4096"),
+    ],
+    ids=["too many", "a long name", "a long text"],
+)
+async def test_labels_are_bounded(gateway: Any, labels: dict[str, str], said: str) -> None:
+    source = {"kind": "environment", "name": "coins"}
+    answer = await gateway.control.post("/v1/episodes", json={"source": source, "labels": labels})
+    assert answer.status_code == 422
+    assert said in answer.json()["error"]["message"]
+    assert "body.labels" in answer.json()["error"]["message"]
