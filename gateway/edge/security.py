@@ -97,6 +97,8 @@ class AccessRules:
     """Empty where the interactive endpoints need none."""
     hosts: frozenset[str]
     """Accepted ``Host`` values in lower case: ``name`` (any port) or ``name:port``."""
+    origins: frozenset[str]
+    """Hosts of web pages that are accepted beside a request's own ``Host``, in the same form."""
     max_body_bytes: int
     max_body_values: int
     """Names and values of one body; a batch of episodes may hold more."""
@@ -108,6 +110,7 @@ def access_rules(
     control_key: str,
     api_keys: Sequence[str] = (),
     allowed_hosts: Sequence[str] = (),
+    own_hosts: Sequence[str] = (),
     max_body_bytes: int = 4 << 20,
     max_body_values: int = MAX_VALUES,
 ) -> AccessRules:
@@ -117,7 +120,8 @@ def access_rules(
         host: The address to listen on.
         control_key: Opens everything.
         api_keys: Open the interactive endpoints.
-        allowed_hosts: Accepted as ``Host`` besides the loopback names and ``host``.
+        allowed_hosts: Accepted as ``Host`` besides the loopback names and ``host``, and as hosts of pages.
+        own_hosts: Accepted as ``Host`` as well; of pages that stand there, those at its port alone.
         max_body_bytes: Size of one request's body.
         max_body_values: Names and values that one request's body may hold.
 
@@ -133,13 +137,17 @@ def access_rules(
     if any(len(key) < MIN_KEY_LENGTH for key in api_keys):
         msg = f"serve.api_keys: a key has fewer than {MIN_KEY_LENGTH} characters: use a longer one"
         raise ConfigError(msg)
-    names = {*LOOPBACK_NAMES, *(h.casefold().strip("[]") for h in allowed_hosts)}
+    allowed, own = (
+        {h.casefold().strip("[]") for h in given} for given in (allowed_hosts, own_hosts)
+    )
+    names = {*LOOPBACK_NAMES, *allowed, *own}
     if not _is_wildcard(host):
         names.add(host.casefold())
     return AccessRules(
         control_key=control_key,
         api_keys=tuple(api_keys),
         hosts=frozenset(names),
+        origins=frozenset(allowed),
         max_body_bytes=max_body_bytes,
         max_body_values=max_body_values,
     )
@@ -246,13 +254,14 @@ class Gate:
         if len(single) == len(headers):  # as nearly always: no field comes twice
             self._check_host([single[b"host"]] if b"host" in single else [])
             if b"origin" in single:
-                self._check_origin(_values(headers, b"origin"))
+                self._check_origin(_values(headers, b"origin"), single[b"host"])
             if plane is not Plane.EPISODE:
                 self._check_key(plane, _values(headers, b"authorization"))
             return
         _check_single([name for name, _ in headers])
-        self._check_host([value for name, value in headers if name == b"host"])
-        self._check_origin(_values(headers, b"origin"))
+        hosts = [value for name, value in headers if name == b"host"]
+        self._check_host(hosts)
+        self._check_origin(_values(headers, b"origin"), hosts[0])
         self._check_key(plane, _values(headers, b"authorization"))
 
     def _check_host(self, hosts: Sequence[bytes]) -> None:
@@ -263,28 +272,30 @@ class Gate:
     def _is_known_host(self, host: bytes) -> bool:
         found = self._allowed.get(host)
         if found is None:
-            found = self._is_allowed(host.decode("latin-1").strip())
+            found = _is_among(self._rules.hosts, host.decode("latin-1").strip())
             if len(self._allowed) >= MAX_REMEMBERED_HOSTS:
                 self._allowed.clear()
             self._allowed[host] = found
         return found
 
-    def _check_origin(self, origins: Sequence[str]) -> None:
+    def _check_origin(self, origins: Sequence[str], host: bytes) -> None:
+        """Let pages of the gateway's own address and of allowed hosts through (decisions/0020)."""
+        own = host.decode("latin-1").strip().casefold()
         for origin in origins:
             try:
                 parts = urlsplit(origin)
             except ValueError:
                 parts = urlsplit("")
-            if parts.scheme not in ("http", "https") or not self._is_allowed(parts.netloc):
-                msg = "requests of web pages are accepted from the gateway's own hosts alone"
-                raise Refusal(403, "wrong_origin", msg)
-
-    def _is_allowed(self, host: str) -> bool:
-        match = _HOST.fullmatch(host.casefold())
-        if match is None:
-            return False
-        name, port = match["name"].strip("[]"), match["port"]
-        return name in self._rules.hosts or f"{name}:{port}" in self._rules.hosts
+            is_page = parts.scheme in ("http", "https")
+            if is_page and (
+                parts.netloc.casefold() == own or _is_among(self._rules.origins, parts.netloc)
+            ):
+                continue
+            msg = (
+                "requests of web pages are accepted from the gateway's own address alone: add the page's "
+                "host to serve.allowed_hosts if it may use this gateway"
+            )
+            raise Refusal(403, "wrong_origin", msg)
 
     def _check_key(self, plane: Plane, authorizations: Sequence[str]) -> None:
         keys: Iterable[str] = (self._rules.control_key,)
@@ -369,6 +380,14 @@ async def _whole_body(receive: Receive, limit: int) -> bytes | None:
             raise _too_large(limit)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _is_among(known: frozenset[str], host: str) -> bool:
+    match = _HOST.fullmatch(host.casefold())
+    if match is None:
+        return False
+    name, port = match["name"].strip("[]"), match["port"]
+    return name in known or f"{name}:{port}" in known
 
 
 def _is_at_most(limit: int, length: bytes) -> bool:

@@ -46,6 +46,27 @@ async def test_the_gateways_own_origin_is_accepted(gateway: Any) -> None:
     assert answer.status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("allowed", "origin", "status"),
+    [
+        ((), "http://127.0.0.1:{port}", 200),
+        ((), "http://localhost:{port}", 403),
+        ((), "http://127.0.0.1:3000", 403),
+        ((), "http://127.0.0.1", 403),
+        (("localhost:3000",), "http://localhost:3000", 200),
+        (("localhost:3000",), "http://localhost:3001", 403),
+        (("tools.example",), "https://tools.example", 200),
+    ],
+)
+async def test_a_page_of_another_port_is_foreign_unless_its_host_is_allowed(
+    open_gateway: Any, allowed: tuple[str, ...], origin: str, status: int
+) -> None:
+    async with open_gateway(allowed_hosts=allowed, own_hosts=["127.0.0.1"]) as gateway:
+        port = gateway.url.rpartition(":")[2]
+        headers = {"Origin": origin.format(port=port)}
+        assert (await gateway.stranger.get("/healthz", headers=headers)).status_code == status
+
+
 async def test_the_key_is_accepted_in_any_case_of_the_scheme(gateway: Any) -> None:
     headers = {"Authorization": f"bearer {gateway.key}"}
     assert (await gateway.stranger.get("/v1/servers", headers=headers)).status_code == 200
