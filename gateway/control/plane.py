@@ -33,6 +33,7 @@ from astra_mcp.errors import (
     WorkerError,
     fault_words,
 )
+from astra_mcp.plain_text import one_line
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
 from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of
 from gateway.api.interactive import InteractiveCatalog
@@ -383,7 +384,7 @@ class ControlPlane:
             url="",
             pid=os.getpid(),
             open_episodes=len(self._episodes.open_states()),
-            missing=tuple(self._readiness()),
+            missing=tuple(map(one_line, self._readiness())),
         )
         found = [here, *await self._fleet.describe_others()]
         return [
@@ -395,7 +396,7 @@ class ControlPlane:
 
     async def missing(self) -> tuple[str, ...]:
         """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
-        own = tuple(self._readiness())
+        own = tuple(map(one_line, self._readiness()))
         if own:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
@@ -425,7 +426,7 @@ def _described(upstream: Upstream, base: str, *, shown: bool) -> ServerInfo:
         tools=upstream.num_tools if is_counted else len(upstream.tools),
         mcp_url=f"{base}/servers/{upstream.name}/mcp",
         status=upstream.status[0],
-        detail=upstream.status[1],
+        detail=one_line(upstream.status[1]),
         emulator=None if made_up is None else made_up.emulator,
         interactive=shown,
     )
@@ -556,5 +557,5 @@ def _nothing_at(path: str) -> JSONResponse:
 
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
-    body = ErrorBody(error=ErrorDetail(code=code, message=message))
+    body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
     return JSONResponse(body.model_dump(), status_code=status)

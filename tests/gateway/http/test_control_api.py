@@ -374,6 +374,14 @@ async def test_the_metrics_count_calls_by_server_and_origin(gateway: Any) -> Non
     assert "astra_mcp_episodes_open 0.0" in text
 
 
+async def test_no_error_repeats_a_control_character(gateway: Any) -> None:
+    source = {"kind": "environment", "name": "coins"}
+    body = {"source": source, "a\x1b[31m\x9b\u202e\n": 1}
+    answer = await gateway.control.post("/v1/episodes", json=body)
+    message = answer.json()["error"]["message"]
+    assert message == r"body.a\x1b[31m\x9b\u202e : Extra inputs are not permitted"
+
+
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
