@@ -15,12 +15,12 @@ import anyio
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from astra_mcp import __version__
-from astra_mcp.call_record import EpisodeId
+from astra_mcp.call_record import CallRecord, EpisodeId
 from astra_mcp.concurrency import map_concurrently, shielded
 from astra_mcp.errors import (
     AstraError,
@@ -145,7 +145,9 @@ class ControlPlane:
         v1.add_api_route("/episodes", self.list_open, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.state, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.close, methods=["DELETE"])
-        v1.add_api_route("/episodes/{id}/record", self.record, methods=["GET"])
+        v1.add_api_route(
+            "/episodes/{id}/record", self.record, methods=["GET"], response_model=EpisodeRecord
+        )
         v1.add_api_route("/environments", self.environments, methods=["GET"])
         v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
         v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
@@ -269,9 +271,11 @@ class ControlPlane:
         """Read where an episode stands, its reward included."""
         return await self._episodes.state(id)
 
-    async def record(self, id: str) -> EpisodeRecord:
+    async def record(self, id: str) -> Response:
         """Read an episode's calls with their results, origins and what they solved."""
-        return await self._episodes.record(id)
+        record = await self._episodes.record(id)
+        content = await anyio.to_thread.run_sync(_written, record)
+        return Response(content, media_type="application/json")
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""
@@ -401,6 +405,19 @@ class ControlPlane:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
+
+
+def _written(record: EpisodeRecord) -> bytes:
+    """Write a record as JSON, slice by slice, between which other threads have their turn."""
+    whole = record.model_copy(update={"calls": ()}).model_dump_json().encode()
+    slices = (record.calls[at : at + _SLICE] for at in range(0, len(record.calls), _SLICE))
+    calls = b",".join(_CALLS.dump_json(part)[1:-1] for part in slices)
+    return whole.removesuffix(b"]}") + calls + b"]}"
+
+
+_SLICE = 200
+"""Calls that are written at a time; some take as long as a millisecond, of results of a megabyte."""
+_CALLS = TypeAdapter(tuple[CallRecord, ...])
 
 
 def _of_item(place: int, error: AstraError) -> AstraError:

@@ -397,3 +397,19 @@ async def test_labels_are_bounded(gateway: Any, labels: dict[str, str], said: st
     assert answer.status_code == 422
     assert said in answer.json()["error"]["message"]
     assert "body.labels" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("num_calls", [0, 2, 5])
+async def test_a_record_is_written_in_slices_and_whole(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch, num_calls: int
+) -> None:
+    monkeypatch.setattr("gateway.control.plane._SLICE", 2)
+    created = await gateway.episode()
+    episode = await gateway.episodes.get(created["id"])
+    for _ in range(num_calls):
+        await episode.call("add", {"amount": 1})
+    answer = await gateway.control.get(f"/v1/episodes/{created['id']}/record")
+    assert answer.headers["content-type"] == "application/json"
+    whole = (await gateway.episodes.record(created["id"])).model_dump(mode="json")
+    assert len(whole["calls"]) == num_calls
+    assert answer.json() == whole
