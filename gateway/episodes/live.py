@@ -178,7 +178,7 @@ class Episodes:
         found.expire_if_due()
         path = record_path(self._folder, found.id)
         record = await anyio.to_thread.run_sync(read_record, path)
-        return EpisodeRecord(
+        return EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
             state=found.state(),
             prompt=record.opened.prompt,
             tools_hash=record.opened.tools_hash,

@@ -158,10 +158,11 @@ async def test_an_agent_is_told_in_its_own_protocol_which_bound_it_exceeds(
 
 async def test_our_client_tells_a_refused_call_from_a_gateway_that_fails(gateway: Any) -> None:
     created = await gateway.episode()
+    many: Any = [1] * 10_001
     async with open_http() as http:
         client = EpisodeClient(created["mcp_url"], http)
         with pytest.raises(CallRefusedError, match="at most 10000 names and values"):
-            await client.call("echo", {"text": [1] * 10_001})
+            await client.call("echo", {"text": many})
 
 
 @asynccontextmanager
