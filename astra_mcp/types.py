@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from math import isfinite
-from typing import Any, Final, Literal, Self, TypeGuard, cast, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeGuard, cast, get_args
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, SkipValidation
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SkipValidation
+
+from astra_mcp.plain_text import one_line
 
 __all__ = [
     "CallOutcome",
@@ -177,7 +179,8 @@ class Failure(FrozenModel):
     """A failure as data: which boundary, and what happened there."""
 
     boundary: FailureOrigin
-    message: str
+    message: Annotated[str, AfterValidator(one_line)]
+    """In one line; what a server said in it steers neither terminals nor logs."""
 
 
 class ToolSpec(FrozenModel):

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
+import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.agents.plane import AgentPlane
@@ -13,6 +14,7 @@ from gateway.api.settings import Interactive
 from gateway.control.other_workers import open_fleet
 from gateway.control.plane import build_control_plane
 from gateway.control.subregistry import Subregistry
+from gateway.edge.lateness import LatenessWatch
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import AccessRules, Gate
 from gateway.edge.workers import ALONE, OwnWorkerInfo, send_on
@@ -60,10 +62,13 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
         needs_key=bool(rules.api_keys),
     )
     metrics.watch_plane(ways=lambda: (plane.num_hot, plane.num_sdk), sessions=plane.count_sessions)
+    lateness = LatenessWatch(metrics.observe_lateness)
     async with (
         open_fleet(worker_info, rules.control_key) as fleet,
         plane.open(max_body_bytes=rules.max_body_bytes),
+        anyio.create_task_group() as group,
     ):
+        group.start_soon(lateness.watch)
         control = build_control_plane(
             catalog,
             episodes,
@@ -76,10 +81,14 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
         )
 
         async def planes(scope: Scope, receive: Receive, send: Send) -> None:
+            lateness.stir()
             target = target_at(scope["path"])
             if target is None:
                 await control(scope, receive, send)
             else:
                 await plane.answer(target, scope, receive, send)
 
-        yield Gate(send_on(planes, worker_info), rules, metrics.observe_request)
+        try:
+            yield Gate(send_on(planes, worker_info), rules, metrics.observe_request)
+        finally:
+            group.cancel_scope.cancel()

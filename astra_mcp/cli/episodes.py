@@ -22,7 +22,14 @@ from astra_mcp.report.shown import (
     whole,
 )
 from astra_mcp.types import ToolResult
-from gateway.episodes.archive import Replay, find_record, replay_record, status_of
+from gateway.episodes.archive import (
+    Replay,
+    find_record,
+    not_repeatable,
+    repeated_servers,
+    replay_record,
+    status_of,
+)
 from gateway.episodes.record import Record
 
 __all__ = ["app"]
@@ -127,7 +134,10 @@ def replay_episode(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run an episode's calls again in fresh sessions; exit 1 where a result differs."""
+    """Run an episode's calls again in fresh sessions; exit 1 where a result differs.
+
+    No deployed server is called: what was recorded there cannot be done again without its effects.
+    """
     replay = run_async(_replay, episode, trusted)
     if as_json:
         divergences = [
@@ -158,10 +168,9 @@ async def _replay(episode: str, trusted: bool) -> Replay:
         open_catalog(settings, trusted=trusted, database=database) as catalog,
     ):
         there = {server.name for server in catalog.upstreams()}
-        for name in record.opened.servers:
-            deployed = None if name in there else deployed_server(name, settings)
-            if deployed is not None:
-                raise deployed
+        for name in repeated_servers(record):
+            if name not in there and deployed_server(name, settings) is not None:
+                raise not_repeatable(name)
         return await replay_record(record, catalog)
 
 

@@ -153,6 +153,7 @@ async def _run_http(
         api_keys=[key.get_secret_value() for key in settings.serve.api_keys],
         allowed_hosts=settings.serve.allowed_hosts,
         max_body_bytes=settings.serve.max_body_bytes,
+        max_body_values=settings.serve.max_body_values,
     )
     with bind(host, port) as listener:
         async with (

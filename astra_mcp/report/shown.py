@@ -6,7 +6,6 @@ terminal, draw markup, or pass for a line of ours: so a string is always shown a
 """
 
 import json
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,6 +19,8 @@ from rich.progress import (
 )
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from astra_mcp.plain_text import visible
 
 __all__ = [
     "Cell",
@@ -36,23 +37,11 @@ __all__ = [
     "shown_time",
     "styled",
     "utc_text",
-    "visible",
     "whole",
 ]
 
 Cell = str | Text
 """A string, which is escaped, or what :func:`styled` made of some."""
-
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
-)
-"""Controls, marks that turn the direction of text, halves of characters, and tags that nobody sees."""
-
-
-def visible(text: str) -> str:
-    """Write out every character that would steer a terminal; lines and tabs stay."""
-    return _UNSEEN.sub(lambda found: _escape(found[0]), text.replace("\r\n", "\n"))
 
 
 def cut(text: str, length: int) -> str:
@@ -155,10 +144,3 @@ class Words(ProgressColumn):
 
 def _one_line(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\n", r"\n")
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    if code < 1 << 8:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"

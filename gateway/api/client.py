@@ -362,7 +362,8 @@ class EpisodeClient:
                 recorded with this text, and counts.
 
         Raises:
-            CallRefusedError: The call was not possible (unknown tool); its message is for the model.
+            CallRefusedError: The call was not possible (unknown tool, more than the gateway takes); its
+                message is for the model.
             EpisodeEndedError: The episode takes no more calls.
             TransportError: The gateway cannot be reached or understood.
         """
@@ -432,7 +433,7 @@ class EpisodeClient:
             if answer.status == 410:
                 raise EpisodeEndedError(message)
             code = fault.get("code")
-            if answer.status in (200, 400) and isinstance(code, int):
+            if answer.status in (200, 400, 413) and isinstance(code, int):
                 raise CallRefusedError(code, message)
             raise _refusal(answer.status, data)
         if not answer.is_success or reply.get("id") != request_id or "result" not in reply:

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from astra_mcp.home import user_path
+from astra_mcp.json_bounds import MAX_VALUES
 from astra_mcp.types import FrozenModel
 
 __all__ = [
@@ -142,6 +143,8 @@ class ServeSettings(FrozenModel):
     allowed_hosts: tuple[str, ...] = ()
     """Further ``Host`` values to accept, besides the loopback names and the bound address."""
     max_body_bytes: int = Field(default=4 << 20, ge=1024)
+    max_body_values: int = Field(default=MAX_VALUES, ge=1024)
+    """Names and values that one body may hold."""
     max_episodes: int = Field(default=10_000, ge=1)
     """Of each worker."""
     mcp_config: Annotated[Path, AfterValidator(user_path)] | None = None

@@ -191,12 +191,24 @@ class SourceServers(FrozenModel):
         return names
 
 
+_ARGUMENT_BYTES = 128 << 10
+"""An eighth of a result. The longest answer that ASTRA lets a model write, of 49,152 tokens, is some 150 KiB
+of text, of which a call's arguments are a part."""
+
+
+def _is_usual(value: object) -> bool:
+    return value == _ARGUMENT_BYTES
+
+
 class EpisodeLimits(FrozenModel):
     """Bounds of one episode."""
 
     calls: int | None = Field(default=256, ge=1, le=100_000)
     """Tool calls of the agent; the call after the last one ends the episode with its reward. None: no
     limit."""
+    argument_bytes: int = Field(default=_ARGUMENT_BYTES, ge=256, le=64 << 20, exclude_if=_is_usual)
+    """Size of one call's arguments as JSON; larger ones reach no tool, and the result says so. Written out
+    where it is not the usual one, which older gateways do not know."""
     result_bytes: int = Field(default=1 << 20, ge=256, le=64 << 20)
     """Size of one result's content as JSON; a larger one becomes an error that says so."""
     call_seconds: float = Field(default=60.0, gt=0, le=3600)
@@ -207,6 +219,12 @@ class EpisodeLimits(FrozenModel):
     """An episode expires this long after its creation."""
 
 
+_MAX_LABELS = 32
+_MAX_LABEL_NAME = 128
+_MAX_LABEL_TEXT = 4096
+"""Characters; labels are repeated in each answer about the episode."""
+
+
 class EpisodeRequest(FrozenModel):
     """Body of ``POST /v1/episodes``."""
 
@@ -215,8 +233,17 @@ class EpisodeRequest(FrozenModel):
     distractors: DistractorRequest | None = None
     failures: FailureRequest | None = None
     limits: EpisodeLimits = EpisodeLimits()
-    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    labels: dict[str, str] = Field(default_factory=dict[str, str], max_length=_MAX_LABELS)
     """Free words of the orchestrator; recorded, never shown to the agent."""
+
+    @field_validator("labels")
+    @classmethod
+    def _are_short(cls, labels: dict[str, str]) -> dict[str, str]:
+        if any(len(name) > _MAX_LABEL_NAME for name in labels):
+            raise ValueError(f"the name of a label has at most {_MAX_LABEL_NAME} characters")
+        if any(len(text) > _MAX_LABEL_TEXT for text in labels.values()):
+            raise ValueError(f"a label has at most {_MAX_LABEL_TEXT} characters")
+        return labels
 
     @model_validator(mode="after")
     def _can_be_recorded(self) -> Self:

@@ -15,12 +15,12 @@ import anyio
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from astra_mcp import __version__
-from astra_mcp.call_record import EpisodeId
+from astra_mcp.call_record import CallRecord, EpisodeId
 from astra_mcp.concurrency import map_concurrently, shielded
 from astra_mcp.errors import (
     AstraError,
@@ -33,6 +33,7 @@ from astra_mcp.errors import (
     WorkerError,
     fault_words,
 )
+from astra_mcp.plain_text import one_line
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
 from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of
 from gateway.api.interactive import InteractiveCatalog
@@ -67,6 +68,10 @@ MAX_BATCH = 1024
 """Episodes of one batch request."""
 
 _CLOSINGS_AT_ONCE = 32
+_MAX_FAULTS = 20
+"""So many faults of a request are named."""
+_MAX_PLACE = 256
+"""Characters of the name of a place, which may be the sender's own."""
 
 Readiness = Callable[[], Sequence[str]]
 """Names what keeps the gateway from taking episodes; empty where it is ready."""
@@ -140,7 +145,9 @@ class ControlPlane:
         v1.add_api_route("/episodes", self.list_open, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.state, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.close, methods=["DELETE"])
-        v1.add_api_route("/episodes/{id}/record", self.record, methods=["GET"])
+        v1.add_api_route(
+            "/episodes/{id}/record", self.record, methods=["GET"], response_model=EpisodeRecord
+        )
         v1.add_api_route("/environments", self.environments, methods=["GET"])
         v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
         v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
@@ -264,9 +271,11 @@ class ControlPlane:
         """Read where an episode stands, its reward included."""
         return await self._episodes.state(id)
 
-    async def record(self, id: str) -> EpisodeRecord:
+    async def record(self, id: str) -> Response:
         """Read an episode's calls with their results, origins and what they solved."""
-        return await self._episodes.record(id)
+        record = await self._episodes.record(id)
+        content = await anyio.to_thread.run_sync(_written, record)
+        return Response(content, media_type="application/json")
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""
@@ -379,7 +388,7 @@ class ControlPlane:
             url="",
             pid=os.getpid(),
             open_episodes=len(self._episodes.open_states()),
-            missing=tuple(self._readiness()),
+            missing=tuple(map(one_line, self._readiness())),
         )
         found = [here, *await self._fleet.describe_others()]
         return [
@@ -391,11 +400,24 @@ class ControlPlane:
 
     async def missing(self) -> tuple[str, ...]:
         """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
-        own = tuple(self._readiness())
+        own = tuple(map(one_line, self._readiness()))
         if own:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
+
+
+def _written(record: EpisodeRecord) -> bytes:
+    """Write a record as JSON, slice by slice, between which other threads have their turn."""
+    whole = record.model_copy(update={"calls": ()}).model_dump_json().encode()
+    slices = (record.calls[at : at + _SLICE] for at in range(0, len(record.calls), _SLICE))
+    calls = b",".join(_CALLS.dump_json(part)[1:-1] for part in slices)
+    return whole.removesuffix(b"]}") + calls + b"]}"
+
+
+_SLICE = 200
+"""Calls that are written at a time; some take as long as a millisecond, of results of a megabyte."""
+_CALLS = TypeAdapter(tuple[CallRecord, ...])
 
 
 def _of_item(place: int, error: AstraError) -> AstraError:
@@ -421,7 +443,7 @@ def _described(upstream: Upstream, base: str, *, shown: bool) -> ServerInfo:
         tools=upstream.num_tools if is_counted else len(upstream.tools),
         mcp_url=f"{base}/servers/{upstream.name}/mcp",
         status=upstream.status[0],
-        detail=upstream.status[1],
+        detail=one_line(upstream.status[1]),
         emulator=None if made_up is None else made_up.emulator,
         interactive=shown,
     )
@@ -500,10 +522,13 @@ def _answer_errors(app: FastAPI) -> None:
 
     async def on_invalid(_: Request, error: Exception) -> JSONResponse:
         faults = error.errors() if isinstance(error, RequestValidationError) else ()
-        message = "; ".join(
-            f"{'.'.join(map(str, f['loc']))}: {fault_words(f['type'], f['msg'])}" for f in faults
-        )
-        return _error(422, "invalid_request", message)
+        said = [
+            f"{'.'.join(map(str, f['loc']))[:_MAX_PLACE]}: {fault_words(f['type'], f['msg'])}"
+            for f in faults[:_MAX_FAULTS]
+        ]
+        if len(faults) > _MAX_FAULTS:
+            said.append(f"and {len(faults) - _MAX_FAULTS} more")
+        return _error(422, "invalid_request", "; ".join(said))
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         return _of_http(app, request, cast("HTTPException", error))
@@ -549,5 +574,5 @@ def _nothing_at(path: str) -> JSONResponse:
 
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
-    body = ErrorBody(error=ErrorDetail(code=code, message=message))
+    body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
     return JSONResponse(body.model_dump(), status_code=status)

@@ -89,6 +89,7 @@ class Metrics(Collector):
         self._ended: defaultdict[Labels, int] = defaultdict(int)
         self._failures: defaultdict[Labels, int] = defaultdict(int)
         self._injected: defaultdict[Labels, int] = defaultdict(int)
+        self._late = _Times()
         self._requests: defaultdict[tuple[Plane, int], int] = defaultdict(int)
         self._running: dict[tuple[str, int], tuple[str, float, _Queue]] = {}
         self._queues: dict[tuple[str, str], _Queue] = {}
@@ -102,6 +103,10 @@ class Metrics(Collector):
     def observe_request(self, plane: Plane, status: int) -> None:
         """Count one answered HTTP request."""
         self._requests[plane, status] += 1
+
+    def observe_lateness(self, seconds: float) -> None:
+        """Count one beat of the watch, by how late it came."""
+        self._late.observe(seconds)
 
     def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
         """Take one record event."""
@@ -248,6 +253,12 @@ class Metrics(Collector):
             "Time that a call waited for the earlier ones of its episode to its server.",
             ("server",),
             self._waits,
+        )
+        yield _histogram(
+            "astra_mcp_event_loop_late_seconds",
+            "How late the event loop came to what was due, 50 times a second while requests come.",
+            (),
+            {(): self._late},
         )
         for reading in self._readings:
             yield reading()

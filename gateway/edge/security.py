@@ -1,8 +1,9 @@
 """The gate before both planes: who may speak to the gateway, and how much.
 
-Checks ``Host`` and ``Origin`` (a web page must not reach a gateway on its reader's machine), keys, header
-and body sizes, and writes the access log. Whatever is not plainly allowed is refused. Knows paths and
-headers, no episode and no protocol; an episode's URL is its own capability.
+Checks ``Host`` and ``Origin`` (a web page must not reach a gateway on its reader's machine), keys, the sizes
+of headers and bodies and what bodies hold, and writes the access log. Whatever is not plainly allowed is
+refused. Knows paths and headers, no episode, and of protocols the form of an error; an episode's URL is its
+own capability.
 """
 
 import ipaddress
@@ -22,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.concurrency import within
 from astra_mcp.errors import ConfigError
+from astra_mcp.json_bounds import BATCH_VALUES, MAX_VALUES, bounds_fault
 from gateway.edge.keys import MIN_KEY_LENGTH, is_known
 
 __all__ = [
@@ -47,10 +49,12 @@ BODY_SECONDS = 30.0
 DISCARD_BYTES = 8 << 20
 DISCARD_SECONDS = 2.0
 """So much of a refused request's body is read, for so long, that its client may see the refusal."""
+BATCH_PATH = "/v1/episodes:batch"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 ID_CHARACTERS = 6
 """So much of an episode's id may stand in a log."""
 
+_INVALID_REQUEST = -32600
 _SINGLE = (
     *(b"mcp-method", b"mcp-name", b"mcp-protocol-version", b"mcp-session-id"),
     *(b"content-length", b"content-type", b"last-event-id"),
@@ -93,7 +97,11 @@ class AccessRules:
     """Empty where the interactive endpoints need none."""
     hosts: frozenset[str]
     """Accepted ``Host`` values in lower case: ``name`` (any port) or ``name:port``."""
+    origins: frozenset[str]
+    """Hosts of web pages that are accepted beside a request's own ``Host``, in the same form."""
     max_body_bytes: int
+    max_body_values: int
+    """Names and values of one body; a batch of episodes may hold more."""
 
 
 def access_rules(
@@ -102,7 +110,9 @@ def access_rules(
     control_key: str,
     api_keys: Sequence[str] = (),
     allowed_hosts: Sequence[str] = (),
+    own_hosts: Sequence[str] = (),
     max_body_bytes: int = 4 << 20,
+    max_body_values: int = MAX_VALUES,
 ) -> AccessRules:
     """Derive the rules from where the gateway listens.
 
@@ -110,8 +120,10 @@ def access_rules(
         host: The address to listen on.
         control_key: Opens everything.
         api_keys: Open the interactive endpoints.
-        allowed_hosts: Accepted as ``Host`` besides the loopback names and ``host``.
+        allowed_hosts: Accepted as ``Host`` besides the loopback names and ``host``, and as hosts of pages.
+        own_hosts: Accepted as ``Host`` as well; of pages that stand there, those at its port alone.
         max_body_bytes: Size of one request's body.
+        max_body_values: Names and values that one request's body may hold.
 
     Raises:
         ConfigError: The address is not loopback and there is no API key, or a key is too short.
@@ -125,14 +137,19 @@ def access_rules(
     if any(len(key) < MIN_KEY_LENGTH for key in api_keys):
         msg = f"serve.api_keys: a key has fewer than {MIN_KEY_LENGTH} characters: use a longer one"
         raise ConfigError(msg)
-    names = {*LOOPBACK_NAMES, *(h.casefold().strip("[]") for h in allowed_hosts)}
+    allowed, own = (
+        {h.casefold().strip("[]") for h in given} for given in (allowed_hosts, own_hosts)
+    )
+    names = {*LOOPBACK_NAMES, *allowed, *own}
     if not _is_wildcard(host):
         names.add(host.casefold())
     return AccessRules(
         control_key=control_key,
         api_keys=tuple(api_keys),
         hosts=frozenset(names),
+        origins=frozenset(allowed),
         max_body_bytes=max_body_bytes,
+        max_body_values=max_body_values,
     )
 
 
@@ -155,13 +172,28 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
     """A request that the gate does not let through, as the answer that says why."""
 
     def __init__(
-        self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        is_mcp: bool = False,
     ) -> None:
         super().__init__(status, code, message)
         self.status = status
         self.code = code
         self.message = message
         self.headers = headers or {}
+        self.is_mcp = is_mcp
+        """True where the answer is one of JSON-RPC, which clients of MCP show."""
+
+    def as_body(self) -> dict[str, Any]:
+        """Say it in the form of the plane that was asked."""
+        if self.is_mcp:
+            error = {"code": _INVALID_REQUEST, "message": self.message}
+            return {"jsonrpc": "2.0", "id": None, "error": error}
+        return {"error": {"code": self.code, "message": self.message}}
 
 
 @dataclass(slots=True, eq=False)
@@ -199,6 +231,7 @@ class Gate:
                 status = 499  # nobody waits for an answer; the number is what proxies log
                 return
             is_whole = True
+            self._check_bounds(scope["path"], body.body)
             await self._app(scope, body, watched)
         except Refusal as refusal:
             is_whole = is_whole or not _has_body(scope["headers"])
@@ -221,13 +254,14 @@ class Gate:
         if len(single) == len(headers):  # as nearly always: no field comes twice
             self._check_host([single[b"host"]] if b"host" in single else [])
             if b"origin" in single:
-                self._check_origin(_values(headers, b"origin"))
+                self._check_origin(_values(headers, b"origin"), single[b"host"])
             if plane is not Plane.EPISODE:
                 self._check_key(plane, _values(headers, b"authorization"))
             return
         _check_single([name for name, _ in headers])
-        self._check_host([value for name, value in headers if name == b"host"])
-        self._check_origin(_values(headers, b"origin"))
+        hosts = [value for name, value in headers if name == b"host"]
+        self._check_host(hosts)
+        self._check_origin(_values(headers, b"origin"), hosts[0])
         self._check_key(plane, _values(headers, b"authorization"))
 
     def _check_host(self, hosts: Sequence[bytes]) -> None:
@@ -238,28 +272,30 @@ class Gate:
     def _is_known_host(self, host: bytes) -> bool:
         found = self._allowed.get(host)
         if found is None:
-            found = self._is_allowed(host.decode("latin-1").strip())
+            found = _is_among(self._rules.hosts, host.decode("latin-1").strip())
             if len(self._allowed) >= MAX_REMEMBERED_HOSTS:
                 self._allowed.clear()
             self._allowed[host] = found
         return found
 
-    def _check_origin(self, origins: Sequence[str]) -> None:
+    def _check_origin(self, origins: Sequence[str], host: bytes) -> None:
+        """Let pages of the gateway's own address and of allowed hosts through (decisions/0020)."""
+        own = host.decode("latin-1").strip().casefold()
         for origin in origins:
             try:
                 parts = urlsplit(origin)
             except ValueError:
                 parts = urlsplit("")
-            if parts.scheme not in ("http", "https") or not self._is_allowed(parts.netloc):
-                msg = "requests of web pages are accepted from the gateway's own hosts alone"
-                raise Refusal(403, "wrong_origin", msg)
-
-    def _is_allowed(self, host: str) -> bool:
-        match = _HOST.fullmatch(host.casefold())
-        if match is None:
-            return False
-        name, port = match["name"].strip("[]"), match["port"]
-        return name in self._rules.hosts or f"{name}:{port}" in self._rules.hosts
+            is_page = parts.scheme in ("http", "https")
+            if is_page and (
+                parts.netloc.casefold() == own or _is_among(self._rules.origins, parts.netloc)
+            ):
+                continue
+            msg = (
+                "requests of web pages are accepted from the gateway's own address alone: add the page's "
+                "host to serve.allowed_hosts if it may use this gateway"
+            )
+            raise Refusal(403, "wrong_origin", msg)
 
     def _check_key(self, plane: Plane, authorizations: Sequence[str]) -> None:
         keys: Iterable[str] = (self._rules.control_key,)
@@ -278,7 +314,14 @@ class Gate:
         msg = f"a valid {which} is needed: send it as 'Authorization: Bearer <key>'"
         raise Refusal(401, "wrong_key", msg, {"WWW-Authenticate": "Bearer"})
 
-    async def _read_body(self, scope: Scope, receive: Receive) -> Receive | None:
+    def _check_bounds(self, path: str, body: bytes) -> None:
+        limit = self._rules.max_body_values
+        fault = bounds_fault(body, max(limit, BATCH_VALUES) if path == BATCH_PATH else limit)
+        if fault is None:
+            return
+        raise Refusal(413, "body_too_complex", fault, is_mcp=path.endswith("/mcp"))
+
+    async def _read_body(self, scope: Scope, receive: Receive) -> "BufferedBody | None":
         """Take in the whole body within its limits; the application reads it from memory.
 
         None where the client went away before its request was complete.
@@ -339,6 +382,14 @@ async def _whole_body(receive: Receive, limit: int) -> bytes | None:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def _is_among(known: frozenset[str], host: str) -> bool:
+    match = _HOST.fullmatch(host.casefold())
+    if match is None:
+        return False
+    name, port = match["name"].strip("[]"), match["port"]
+    return name in known or f"{name}:{port}" in known
+
+
 def _is_at_most(limit: int, length: bytes) -> bool:
     return length.isdigit() and len(length) <= MAX_LENGTH_DIGITS and int(length) <= limit
 
@@ -358,7 +409,7 @@ def _check_single(names: Sequence[bytes]) -> None:
 
 async def _refuse(refusal: Refusal, send: Send, rest: Receive | None) -> None:
     """Answer a request, and close its connection where the rest of its body would still come."""
-    body = {"error": {"code": refusal.code, "message": refusal.message}}
+    body = refusal.as_body()
     if rest is None:
         await send_json(send, refusal.status, body, refusal.headers)
         return

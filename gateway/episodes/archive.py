@@ -11,15 +11,24 @@ from pathlib import Path
 
 import anyio
 
-from astra_mcp.call_record import CallRecord, EpisodeStatus
+from astra_mcp.call_record import CallRecord, EpisodeStatus, FinishedCall
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.types import CallOutcome, Origin, ToolResult, UpstreamReply, is_failure
-from gateway.api.seams import Catalog, UpstreamSession
+from gateway.api.seams import Catalog, UpstreamSession, abilities
 from gateway.episodes.beginning import open_session
 from gateway.episodes.calls import within_limit
 from gateway.episodes.record import Record, read_record
 
-__all__ = ["Divergence", "Replay", "find_record", "records_folder", "replay_record", "status_of"]
+__all__ = [
+    "Divergence",
+    "Replay",
+    "find_record",
+    "not_repeatable",
+    "records_folder",
+    "repeated_servers",
+    "replay_record",
+    "status_of",
+]
 
 _REPLAY_CALL_SECONDS = 120.0
 
@@ -85,25 +94,51 @@ def status_of(record: Record) -> EpisodeStatus:
 async def replay_record(record: Record, catalog: Catalog) -> Replay:
     """Run a record's calls again, in fresh sessions, and compare the results.
 
+    A deployed server is not ours to repeat calls at, whoever wrote the record: none is called or reached.
+
     Raises:
-        GatewayError: A server is another version than the recorded one.
+        GatewayError: A server is another version than the recorded one, or a deployed one has answered calls.
         NotAvailableError: Answers were made up by a model, and the settings name none.
         UpstreamError: A server failed, or did not answer in time.
         UnknownNameError: A server is not published.
     """
-    sessions: dict[str, UpstreamSession] = {}
-    for name, version in record.opened.servers.items():
-        upstream = catalog.upstream(name)
-        if upstream.version != version:
-            msg = f"{name} changed since the episode was recorded: results cannot be compared"
+    upstreams = [catalog.upstream(name) for name in repeated_servers(record)]
+    for upstream in upstreams:
+        if not abilities(upstream).replayable:
+            raise not_repeatable(upstream.name)
+        if upstream.version != record.opened.servers.get(upstream.name):
+            msg = f"{upstream.name} changed since the episode was recorded: results cannot be compared"
             raise GatewayError(msg)
-        key = sha256(f"replay {record.opened.id}".encode()).hexdigest()
-        sessions[name] = open_session(record.opened, upstream, key)
+    key = sha256(f"replay {record.opened.id}".encode()).hexdigest()
+    sessions: dict[str, UpstreamSession] = {}
     try:
+        for upstream in upstreams:
+            sessions[upstream.name] = open_session(record.opened, upstream, key)
         return await _replay(record, sessions)
     finally:
         for session in sessions.values():
             await session.aclose()
+
+
+def repeated_servers(record: Record) -> list[str]:
+    """Name the servers at which a replay makes calls, as the record says."""
+    return sorted(
+        {call.server for call in record.finished_calls if _is_repeated(call) and call.server}
+    )
+
+
+def _is_repeated(call: FinishedCall) -> bool:
+    has_reached = call.server is not None and call.tool is not None and not call.fault
+    return has_reached and call.outcome is not CallOutcome.KILLED and call.origin is Origin.TOOL
+
+
+def not_repeatable(name: str) -> GatewayError:
+    """Say that calls are not repeated at a deployed server."""
+    return GatewayError(
+        f"{name!r} is a deployed server: a replay would make the recorded calls there again, with all "
+        "that they do. Episodes of environments can be replayed; `astra-mcp episodes show` shows what "
+        "was answered in this one"
+    )
 
 
 async def _replay(record: Record, sessions: Mapping[str, UpstreamSession]) -> Replay:
@@ -111,9 +146,7 @@ async def _replay(record: Record, sessions: Mapping[str, UpstreamSession]) -> Re
     divergences: list[Divergence] = []
     compared = 0
     for call in record.finished_calls:
-        if call.server is None or call.tool is None or call.fault:
-            continue
-        if call.outcome is CallOutcome.KILLED or call.origin is not Origin.TOOL:
+        if call.server is None or call.tool is None or not _is_repeated(call):
             continue
         reply = await _call_again(sessions[call.server], call.tool, call)
         compared += 1

@@ -31,9 +31,13 @@ from gateway.episodes.turns import Turn
 from gateway.episodes.warm_up import prepare_all
 
 INTERACTIVE_LIMITS = EpisodeLimits(
-    calls=None, call_seconds=600.0, idle_seconds=86400.0, life_seconds=30 * 86400.0
+    calls=None,
+    argument_bytes=64 << 20,
+    call_seconds=600.0,
+    idle_seconds=86400.0,
+    life_seconds=30 * 86400.0,
 )
-"""Of what a person does at an interactive endpoint."""
+"""Of what a person does at an interactive endpoint, who may write whole files: there a body is the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

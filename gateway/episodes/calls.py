@@ -333,6 +333,14 @@ def rejected(text: str, origin: Origin = Origin.TOOL) -> UpstreamReply:
     return UpstreamReply(result=result, origin=origin, outcome=CallOutcome.REJECTED)
 
 
+def too_large_arguments(arguments: Mapping[str, JsonValue], limit_bytes: int) -> str | None:
+    """Say why arguments are no tool's: they are larger than the episode allows; None where they are not."""
+    size = len(orjson.dumps(arguments))
+    if size <= limit_bytes:
+        return None
+    return f"the arguments have {size} bytes; at most {limit_bytes} are allowed: send less at once"
+
+
 def within_limit(result: ToolResult, limit_bytes: int) -> ToolResult:
     """Answer the result, or an error that says how large it is where it exceeds the limit."""
     size = len(orjson.dumps([result.content, result.structured]))

@@ -20,6 +20,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
+from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -104,6 +105,8 @@ class Episodes:
         """Set once an episode is held; nothing is swept before."""
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
+        self._restoring: dict[str, tuple[anyio.Lock, int]] = {}
+        """Of each episode that is being restored: who is at it, and how many want it."""
 
     async def create(self, request: EpisodeRequest) -> Episode:
         """Open an episode: fix its tool list, its seed and its job, and begin its record.
@@ -175,7 +178,7 @@ class Episodes:
         found.expire_if_due()
         path = record_path(self._folder, found.id)
         record = await anyio.to_thread.run_sync(read_record, path)
-        return EpisodeRecord(
+        return EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
             state=found.state(),
             prompt=record.opened.prompt,
             tools_hash=record.opened.tools_hash,
@@ -436,22 +439,34 @@ class Episodes:
         return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
 
     async def _restore(self, episode: str) -> Episode:
-        record = self._read(episode)
+        """Restore an episode; whoever asks for it meanwhile waits, and finds it."""
+        if not _ID_PATTERN.fullmatch(episode):
+            raise UnknownNameError(_NO_EPISODE)
+        lock, waiting = self._restoring.get(episode, (anyio.Lock(), 0))
+        self._restoring[episode] = lock, waiting + 1
+        try:
+            async with lock:
+                known = self._live.get(episode) or self._ended.get(episode)
+                return known or await self._restore_alone(episode)
+        finally:
+            lock, waiting = self._restoring.pop(episode)
+            if waiting > 1:
+                self._restoring[episode] = lock, waiting - 1
+
+    async def _restore_alone(self, episode: str) -> Episode:
+        # Nobody else writes the record of an episode that is not in memory, so that it stays what was read.
+        record = await anyio.to_thread.run_sync(self._read, episode)
         upstreams = self._servers_of(record)
         if record.ended is None and any(not u.tools for u in upstreams or ()):
             of_all = record.opened.endpoint == ALL_SERVERS
             await self._preparation.before_state(upstreams or (), of_all=of_all)
-            known = self._live.get(episode) or self._ended.get(episode)
-            if known is not None:  # another request has restored it meanwhile
-                return known
-            record = self._read(episode)
-        return self._take_over(record, upstreams)
+        with shielded():  # what is made half would be left open
+            return await self._take_over(record, upstreams)
 
     def _read(self, episode: str) -> Record:
+        """Read a record of this worker; takes 70 microseconds for each call, so it is done in a thread."""
         path = record_path(self._folder, episode)
-        record = None
-        if _ID_PATTERN.fullmatch(episode) and path.exists():
-            record = read_record(path)
+        record = read_record(path) if path.exists() else None
         if record is not None:
             is_state = record.opened.endpoint is not None
             if self._worker == (0 if is_state else owner_of(record.opened.id, self._workers)):
@@ -465,8 +480,8 @@ class Episodes:
         except UnknownNameError:
             return None
 
-    def _take_over(self, record: Record, upstreams: Sequence[Upstream] | None) -> Episode:
-        """Make an episode of its record; no await may lie in here, since one is enough."""
+    async def _take_over(self, record: Record, upstreams: Sequence[Upstream] | None) -> Episode:
+        """Make an episode of its record, while nobody else does."""
         opened = record.opened
         changed = changed_servers(record, upstreams)
         held = () if changed else upstreams or ()
@@ -488,7 +503,7 @@ class Episodes:
             on_end=self._tell_end,
             now=self._now,
         )
-        restored.resume(record)
+        await restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"
             restored.end(EpisodeStatus.FAILED, Failure(boundary=Origin.GATEWAY, message=message))

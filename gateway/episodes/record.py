@@ -9,6 +9,7 @@ call: a killed process loses at most the line that it had not yet begun.
 
 import errno
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -136,32 +137,21 @@ class Record:
     """In the order in which they finished, which is the order of their effects at each server."""
     lines: Mapping[int, CallLines]
     """Of each call, by its place in the record."""
+    past: Mapping[str, tuple[PastCall, ...]]
+    """The finished calls by their servers; like the next three made with the record, which may take long."""
+    agent_calls: int
+    """How many calls count: all but those that a limit refused or that were answered by a question."""
+    solved: frozenset[int]
+    """Ids of the sub-tasks solved so far."""
+    told: frozenset[int]
+    """Ids of the sub-tasks that the agent told its tools the answers of."""
     ended: EpisodeEnded | None
     last_at: datetime
     """Time of the last event."""
 
-    @property
-    def agent_calls(self) -> int:
-        """How many calls count: all but those that a limit refused or that were answered by a question."""
-        return sum(not c.is_over_limit and not (c.result and c.result.asks) for c in self.calls)
-
-    @property
-    def solved(self) -> frozenset[int]:
-        """Ids of the sub-tasks solved so far."""
-        return frozenset(i for c in self.calls for i in c.solved)
-
-    @property
-    def told(self) -> frozenset[int]:
-        """Ids of the sub-tasks that the agent told its tools the answers of."""
-        return frozenset(i for c in self.calls for i in c.told)
-
     def past_calls(self, server: str) -> tuple[PastCall, ...]:
         """The finished calls of a server's tools, in the order of their effects."""
-        return tuple(
-            PastCall(tool=c.tool, arguments=c.arguments, outcome=c.outcome, result=c.result)
-            for c in self.finished_calls
-            if c.server == server and c.tool is not None
-        )
+        return self.past.get(server, ())
 
 
 def record_path(folder: Path, episode: str) -> Path:
@@ -312,10 +302,23 @@ def read_record(path: Path) -> Record:
         opened=reading.opened,
         calls=calls,
         finished_calls=tuple(reading.finished.values()),
+        past=_past_of(reading.finished.values()),
+        agent_calls=sum(not c.is_over_limit and not (c.result and c.result.asks) for c in calls),
+        solved=frozenset(i for c in calls for i in c.solved),
+        told=frozenset(i for c in calls for i in c.told),
         lines=reading.lines,
         ended=reading.ended,
         last_at=reading.last_at,
     )
+
+
+def _past_of(calls: Iterable[FinishedCall]) -> dict[str, tuple[PastCall, ...]]:
+    past: defaultdict[str, list[PastCall]] = defaultdict(list)
+    for c in calls:
+        if c.server is not None and c.tool is not None:
+            call = PastCall(tool=c.tool, arguments=c.arguments, outcome=c.outcome, result=c.result)
+            past[c.server].append(call)
+    return {server: tuple(made) for server, made in past.items()}
 
 
 class _Reading:

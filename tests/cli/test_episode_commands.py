@@ -125,11 +125,33 @@ def test_a_replay_says_of_a_deployed_server_that_it_is_one(
     episode: dict[str, Any], copied: CopyRecord
 ) -> None:
     servers = {"quay": "1"}
-    other = copied(episode_opened=lambda event: event.update(servers=servers))
+    other = copied(
+        episode_opened=lambda event: event.update(servers=servers),
+        call_started=lambda event: event.update(server="quay"),
+    )
     write_names(other.home, NameKind.DEPLOYED, servers)
     done = other.run("episodes", "replay", episode["id"])
     assert done.returncode == 1
     assert "'quay' is a deployed server" in done.stderr
+    assert "episodes show" in done.stderr
+
+
+def test_a_replay_starts_no_deployed_server_whatever_a_record_says(
+    episode: dict[str, Any], copied: CopyRecord, tmp_path: Path
+) -> None:
+    """The file of deployed servers is known, and the record names the server that stands there."""
+    started = tmp_path / "started"
+    file = tmp_path / "servers.json"
+    entry = {"command": "touch", "args": [str(started)]}
+    file.write_text(json.dumps({"mcpServers": {"quay": entry}}))
+    other = copied(
+        episode_opened=lambda event: event.update(servers={"quay": "1"}),
+        call_started=lambda event: event.update(server="quay"),
+    )
+    done = other.run("episodes", "replay", episode["id"], ASTRA_MCP_SERVE__MCP_CONFIG=str(file))
+    assert done.returncode == 1
+    assert "'quay' is a deployed server: a replay would make the recorded calls" in done.stderr
+    assert not started.exists()
 
 
 def test_an_episode_is_shown_by_the_first_characters_of_its_id(

@@ -53,6 +53,7 @@ async def test_calls_of_one_turn_run_at_once_and_are_numbered_in_their_order() -
         ('"text"', "must be a JSON object"),
         ("null", "must be a JSON object"),
         ('"' + "x" * MAX_ARGUMENT_BYTES + '"', "too large"),
+        ('{"a": [' + "1," * 10_000 + "1]}", "at most 9900 names and values"),
         ('{"a": ' + "[" * 300 + "]" * 300 + "}", "levels deep"),
     ],
 )

@@ -57,8 +57,12 @@ async def open_gateway_access(
     from gateway.edge.security import access_rules  # noqa: PLC0415
 
     key = ensure_control_key(settings.home)
-    limit = settings.serve.max_body_bytes
-    rules = access_rules(host=_LOOPBACK, control_key=key, api_keys=[], max_body_bytes=limit)
+    rules = access_rules(
+        host=_LOOPBACK,
+        control_key=key,
+        max_body_bytes=settings.serve.max_body_bytes,
+        max_body_values=settings.serve.max_body_values,
+    )
     # The home need not be claimed: this gateway only ever touches the episodes that it opens.
     with bind(_LOOPBACK, 0) as listener:
         serve = settings.serve.model_copy(update={"interactive": ()})

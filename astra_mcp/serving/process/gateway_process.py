@@ -37,15 +37,17 @@ def rules_of(settings: Settings, control_key: str, listener: socket.socket) -> A
         ConfigError: A key is missing or too short.
     """
     serving = settings.serve
-    printed = [urlsplit(url_of(listener)).hostname or ""]
+    allowed = [*serving.allowed_hosts]
     if serving.public_url is not None:
-        printed.append(urlsplit(public_base(serving.public_url, FIRST, 1)).hostname or "")
+        allowed.append(urlsplit(public_base(serving.public_url, FIRST, 1)).hostname or "")
     return access_rules(
         host=serving.host,
         control_key=control_key,
         api_keys=[k.get_secret_value() for k in serving.api_keys],
-        allowed_hosts=(*serving.allowed_hosts, *printed),
+        allowed_hosts=allowed,
+        own_hosts=[urlsplit(url_of(listener)).hostname or ""],
         max_body_bytes=serving.max_body_bytes,
+        max_body_values=serving.max_body_values,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from astra_mcp.plain_text import visible
 from astra_mcp.tracing import current_trace_id
 from gateway.api.settings import LogFormat
 
@@ -85,6 +86,10 @@ class TextLines(logging.Formatter):
         """Render one event, its exception below it."""
         return self._redact(super().format(record))
 
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
+        """Render an exception, in which others' words may stand too."""
+        return visible(super().formatException(ei))
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
         """Render the event itself in one line, so that no text in it can pass for another event."""
         record.message = "".join(c if c.isprintable() else "?" for c in record.message)
@@ -107,7 +112,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Render one event; what is not known of it is left out."""
-        message = self._redact(record.getMessage())
+        message = self._redact(visible(record.getMessage()))
         episode = record.__dict__.get("episode")
         named = _EPISODE.search(message) if episode is None else None
         row: dict[str, Any] = {
@@ -127,7 +132,8 @@ class JsonLines(logging.Formatter):
     def _exception_of(self, record: logging.LogRecord) -> str | None:
         if not record.exc_info or record.exc_info[0] is None:
             return None
-        return self._redact("".join(traceback.format_exception(*record.exc_info)).rstrip())
+        text = "".join(traceback.format_exception(*record.exc_info))
+        return self._redact(visible(text).rstrip())
 
 
 def log_to_stderr(

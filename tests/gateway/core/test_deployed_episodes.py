@@ -10,7 +10,13 @@ import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
-from astra_mcp.errors import EpisodeEndedError, NotAvailableError, RelayedError, UpstreamError
+from astra_mcp.errors import (
+    EpisodeEndedError,
+    GatewayError,
+    NotAvailableError,
+    RelayedError,
+    UpstreamError,
+)
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
 from astra_mcp.testing import InMemoryCatalog
 from astra_mcp.types import (
@@ -27,7 +33,7 @@ from astra_mcp.types import (
 )
 from gateway.api.wire import EpisodeRequest
 from gateway.edge.placement import owner_of
-from gateway.episodes.archive import find_record
+from gateway.episodes.archive import find_record, replay_record
 from gateway.episodes.beginning import INTERACTIVE_LIMITS
 from gateway.episodes.live import Episodes, open_episodes
 from gateway.episodes.record import record_path
@@ -364,3 +370,14 @@ async def test_a_worker_makes_and_finds_its_own_episodes_alone(home: Path) -> No
 
 def test_a_persons_call_may_take_ten_minutes() -> None:
     assert INTERACTIVE_LIMITS.call_seconds == 600
+
+
+async def test_a_replay_calls_no_deployed_server(home: Path) -> None:
+    ferry = Ferry()
+    harbour = InMemoryCatalog(ferry)
+    async with open_episodes(harbour, home, secret=SECRET) as episodes:
+        episode = await episodes.create(a_request())
+        await episode.call("cross", {})
+    with pytest.raises(GatewayError, match="'ferry' is a deployed server: a replay would make"):
+        await replay_record(find_record(home, episode.id), harbour)
+    assert ferry.executed == ["cross"]

@@ -406,3 +406,32 @@ async def test_colliding_tools_of_several_servers_show_their_server(episodes: Ep
     assert (await episode.call("notes__read", {})).text == "total 2 coins"
     assert episode.state().reward is None
     assert episode.state().failure is None
+
+
+async def test_arguments_over_the_limit_reach_no_tool_and_say_both_sizes(
+    episodes: Episodes, home: Path
+) -> None:
+    episode = await episodes.create(a_request(argument_bytes=256))
+    most = {"amount": 3, "do": "x" * (256 - len('{"amount":3,"do":""}'))}
+    larger = {**most, "do": f"{most['do']}x"}
+    first = await episode.call("add", larger, call_id="a")
+    again = await episode.call("add", larger, call_id="a")
+    assert first == again
+    assert first.is_error
+    assert first.text == "the arguments have 257 bytes; at most 256 are allowed: send less at once"
+    assert episode.state().calls == 1
+    assert (await episode.call("add", most)).text != first.text
+    recorded = read_record(record_path(home / "records", episode.id)).calls[0]
+    assert (recorded.arguments, recorded.origin) == ({}, Origin.TOOL)
+
+
+async def test_arguments_have_a_limit_far_below_that_of_results_where_nobody_says_so(
+    episodes: Episodes,
+) -> None:
+    limits = a_request().limits
+    assert limits.argument_bytes * 8 == limits.result_bytes
+    # Older gateways do not know it, and refuse what they do not know.
+    assert "argument_bytes" not in limits.model_dump(mode="json")
+    episode = await episodes.create(a_request())
+    said = await episode.call("add", {"amount": 3, "do": "x" * limits.argument_bytes})
+    assert "at most 131072 are allowed" in said.text

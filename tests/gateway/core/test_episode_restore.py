@@ -1,6 +1,7 @@
 """What survives the gateway: open episodes, their state, their records, interactive states."""
 
 import resource
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from astra_mcp.errors import (
 )
 from gateway.api.wire import EpisodeLimits, EpisodeRequest
 from gateway.episodes.archive import find_record, replay_record
-from gateway.episodes.record import RecordFile, read_record, record_path
+from gateway.episodes.episode import Episode
+from gateway.episodes.record import Record, RecordFile, read_record, record_path
 
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 
@@ -379,3 +381,60 @@ async def test_records_are_readable_by_their_owner_alone(life: Any, home: Path) 
         episode = await episodes.create(REQUEST)
     assert record_path(home / "records", episode.id).stat().st_mode & 0o777 == 0o600
     assert (home / "records").stat().st_mode & 0o777 == 0o700
+
+
+async def test_others_have_their_turn_while_a_record_is_read_and_it_is_read_once(
+    life: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with life() as episodes:
+        id = (await episodes.create(REQUEST)).id
+    is_read = threading.Event()
+    read: list[Path] = []
+
+    def read_slowly(path: Path) -> Record:
+        read.append(path)
+        assert is_read.wait(2), "nobody else had a turn"
+        return read_record(path)
+
+    monkeypatch.setattr("gateway.episodes.live.read_record", read_slowly)
+    found: list[Episode] = []
+    async with life() as episodes:
+
+        async def find() -> None:
+            found.append(await episodes.get(id))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(find)
+            group.start_soon(find)
+            await anyio.wait_all_tasks_blocked()
+            is_read.set()
+        assert found[0] is found[1]
+        assert len(read) == 1
+
+
+async def test_whoever_goes_away_while_an_episode_is_restored_leaves_it_to_the_next(
+    life: Any,
+) -> None:
+    async with life() as episodes:
+        id = (await episodes.create(REQUEST)).id
+    async with life() as episodes:
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await episodes.get(id)
+        restored = await episodes.get(id)
+        assert (await restored.call("add", {"amount": 3})).text == "total 3 coins"
+
+
+async def test_a_record_that_is_taken_over_in_slices_is_taken_over_whole(
+    life: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.episodes.episode._RESUMED_AT_ONCE", 2)
+    async with life() as episodes:
+        episode = await episodes.create(REQUEST)
+        for number in range(5):
+            await episode.call("add", {"amount": 1}, call_id=str(number))
+    async with life() as episodes:
+        restored = await episodes.get(episode.id)
+        assert restored.state().calls == 5
+        assert all(restored.knows(str(number)) for number in range(5))
+        assert (await restored.call("read", {})).text == "total 5 coins"

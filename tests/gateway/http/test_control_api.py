@@ -372,3 +372,44 @@ async def test_the_metrics_count_calls_by_server_and_origin(gateway: Any) -> Non
     text = (await gateway.stranger.get("/metrics")).text
     assert 'astra_mcp_episodes_ended_total{status="closed"} 1.0' in text
     assert "astra_mcp_episodes_open 0.0" in text
+
+
+async def test_no_error_repeats_a_control_character(gateway: Any) -> None:
+    source = {"kind": "environment", "name": "coins"}
+    body = {"source": source, "a\x1b[31m\x9b\u202e\n": 1}
+    answer = await gateway.control.post("/v1/episodes", json=body)
+    message = answer.json()["error"]["message"]
+    assert message == r"body.a\x1b[31m\x9b\u202e : Extra inputs are not permitted"
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({str(n): "" for n in range(33)}, "at most 32 items"),
+        ({"x" * 129: ""}, "the name of a label has at most 128"),
+        ({"a": "x" * 4097}, "a label has at most 4096"),
+    ],
+    ids=["too many", "a long name", "a long text"],
+)
+async def test_labels_are_bounded(gateway: Any, labels: dict[str, str], said: str) -> None:
+    source = {"kind": "environment", "name": "coins"}
+    answer = await gateway.control.post("/v1/episodes", json={"source": source, "labels": labels})
+    assert answer.status_code == 422
+    assert said in answer.json()["error"]["message"]
+    assert "body.labels" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("num_calls", [0, 2, 5])
+async def test_a_record_is_written_in_slices_and_whole(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch, num_calls: int
+) -> None:
+    monkeypatch.setattr("gateway.control.plane._SLICE", 2)
+    created = await gateway.episode()
+    episode = await gateway.episodes.get(created["id"])
+    for _ in range(num_calls):
+        await episode.call("add", {"amount": 1})
+    answer = await gateway.control.get(f"/v1/episodes/{created['id']}/record")
+    assert answer.headers["content-type"] == "application/json"
+    whole = (await gateway.episodes.record(created["id"])).model_dump(mode="json")
+    assert len(whole["calls"]) == num_calls
+    assert answer.json() == whole

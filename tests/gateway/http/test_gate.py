@@ -1,5 +1,6 @@
 """Who may speak to the gateway, and how much."""
 
+import json
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,10 +13,14 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import MCPError
 
 from astra_mcp.errors import ConfigError
+from gateway.api.client import CallRefusedError, EpisodeClient, open_http
 from gateway.edge.keys import control_key_path, ensure_control_key, is_known, read_control_key
 from gateway.edge.security import access_rules, loggable_path
+
+from metric_samples import samples_of
 
 API_KEY = "an api key for the tests"
 
@@ -39,6 +44,27 @@ async def test_an_allowed_host_is_accepted_on_its_port_alone(open_gateway: Any) 
 async def test_the_gateways_own_origin_is_accepted(gateway: Any) -> None:
     answer = await gateway.stranger.get("/healthz", headers={"Origin": gateway.url})
     assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("allowed", "origin", "status"),
+    [
+        ((), "http://127.0.0.1:{port}", 200),
+        ((), "http://localhost:{port}", 403),
+        ((), "http://127.0.0.1:3000", 403),
+        ((), "http://127.0.0.1", 403),
+        (("localhost:3000",), "http://localhost:3000", 200),
+        (("localhost:3000",), "http://localhost:3001", 403),
+        (("tools.example",), "https://tools.example", 200),
+    ],
+)
+async def test_a_page_of_another_port_is_foreign_unless_its_host_is_allowed(
+    open_gateway: Any, allowed: tuple[str, ...], origin: str, status: int
+) -> None:
+    async with open_gateway(allowed_hosts=allowed, own_hosts=["127.0.0.1"]) as gateway:
+        port = gateway.url.rpartition(":")[2]
+        headers = {"Origin": origin.format(port=port)}
+        assert (await gateway.stranger.get("/healthz", headers=headers)).status_code == status
 
 
 async def test_the_key_is_accepted_in_any_case_of_the_scheme(gateway: Any) -> None:
@@ -87,6 +113,56 @@ async def test_too_many_or_too_large_headers_are_refused(gateway: Any) -> None:
     for headers in (many, large):
         answer = await gateway.stranger.get("/healthz", headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (431, "headers_too_large")
+
+
+async def test_a_body_that_holds_too_much_is_refused_unread_and_counted(open_gateway: Any) -> None:
+    async with open_gateway(max_body_values=1024) as gateway:
+        body = json.dumps({"source": 1, "labels": dict.fromkeys(map(str, range(1024)), "")})
+        answer = await gateway.control.post("/v1/episodes", content=body)
+        assert (answer.status_code, answer.json()["error"]) == (
+            413,
+            {
+                "code": "body_too_complex",
+                "message": "at most 1024 names and values are accepted in one body: send less at once",
+            },
+        )
+        samples = samples_of((await gateway.stranger.get("/metrics")).text)
+        assert samples["astra_mcp_http_requests_total", "control", "413"] == 1
+
+
+async def test_a_batch_may_hold_what_its_requests_hold(open_gateway: Any) -> None:
+    source = {"kind": "environment", "name": "coins"}
+    batch = [{"source": source, "labels": dict.fromkeys(map(str, range(30)), "x")}] * 20
+    async with open_gateway(max_body_values=1024) as gateway:
+        answer = await gateway.control.post("/v1/episodes:batch?first=7", json=batch)
+        assert answer.status_code == 201
+        assert len(answer.json()) == 20
+
+
+async def test_an_agent_is_told_in_its_own_protocol_which_bound_it_exceeds(
+    gateway: Any, era: str, sdk: Any
+) -> None:
+    """Both eras: the SDK's client shows what the answer says."""
+    created = await gateway.episode()
+    async with sdk(created["mcp_url"], era) as client:
+        with pytest.raises(MCPError, match="at most 10000 names and values") as refused:
+            await client.call_tool("echo", {"text": [1] * 10_001})
+        assert refused.value.error.code == -32600
+        with pytest.raises(MCPError, match="at most 200 levels"):
+            await client.call_tool("echo", {"text": json.loads("[" * 210 + "]" * 210)})
+        said = await client.call_tool("echo", {"text": ",:[]{}" * 5000})
+        assert not said.is_error
+    state = (await gateway.control.get(f"/v1/episodes/{created['id']}")).json()
+    assert state["calls"] == 1
+
+
+async def test_our_client_tells_a_refused_call_from_a_gateway_that_fails(gateway: Any) -> None:
+    created = await gateway.episode()
+    many: Any = [1] * 10_001
+    async with open_http() as http:
+        client = EpisodeClient(created["mcp_url"], http)
+        with pytest.raises(CallRefusedError, match="at most 10000 names and values"):
+            await client.call("echo", {"text": many})
 
 
 @asynccontextmanager
