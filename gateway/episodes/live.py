@@ -11,7 +11,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from astra_mcp.errors import (
     GatewayError,
     NotAvailableError,
     RecordError,
+    ShortageError,
     UnknownNameError,
     UpstreamError,
 )
@@ -53,6 +54,7 @@ from gateway.episodes.episode import Episode
 from gateway.episodes.failures import FailureDefaults
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
+from gateway.episodes.room import DiskRoom
 from gateway.episodes.shown_tools import routes_of
 from gateway.episodes.warm_up import Preparation, is_held, prepare_all
 
@@ -87,6 +89,7 @@ class Episodes:
     _emulator: EmulatorKind
     _tasks: TaskDirectory | None
     _sinks: Sequence[RecordSink]
+    _room: DiskRoom
     _now: Callable[[], float]
     _worker: int
     _workers: int
@@ -112,6 +115,7 @@ class Episodes:
             UnknownNameError: There is no such environment, question, server or task.
             NotAvailableError: The request asks for what this version or this gateway does not do.
             CapacityError: As many episodes as allowed are open.
+            ShortageError: This machine has no room for another one, for now.
             UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
         """
         self._require_room()
@@ -137,6 +141,7 @@ class Episodes:
         Raises:
             UnknownNameError: There is none (the message does not repeat the id).
             UpstreamError: It takes calls, and a server of it could not be started or reached.
+            ShortageError: It cannot be restored for now.
         """
         return self.find_live(episode) or self._ended.get(episode) or await self._restore(episode)
 
@@ -187,7 +192,11 @@ class Episodes:
         )
 
     async def close(self, episode: str) -> EpisodeState:
-        """End an episode after its running calls, and release what it holds; repeatable."""
+        """End an episode after its running calls, and release what it holds; repeatable.
+
+        Raises:
+            NoSpaceError: Its end cannot be recorded for now; it takes no further calls meanwhile.
+        """
         found = await self.get(episode)
         found.begin_closing()
         self.closings.tell(found.id)
@@ -200,6 +209,10 @@ class Episodes:
     def open_states(self) -> tuple[EpisodeState, ...]:
         """Tell where each open episode of this process stands; interactive states are left out."""
         return tuple(e.state() for e in self._live.values() if e.is_open and e.endpoint is None)
+
+    def missing(self) -> tuple[str, ...]:
+        """Name what keeps this process from recording anything; empty where nothing does."""
+        return self._room.missing()
 
     def count_open(self) -> int:
         """How many episodes hold processes here and take calls; parked ones are not among them."""
@@ -275,7 +288,7 @@ class Episodes:
         generation = self._generations.get((endpoint, caller), 0)
         episode = self._interactive_id(endpoint, caller, generation)
         if episode in self._live or episode in self._parked:
-            with self._forgetting_lost(episode):
+            with self._forgetting_lost(episode), _putting_off(episode):
                 await self.close(episode)
 
     async def _find_retried(
@@ -341,9 +354,11 @@ class Episodes:
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
         for parked in [e for e, due in self._parked.items() if self._now() >= due]:
-            with self._forgetting_lost(parked):
+            with self._forgetting_lost(parked), _putting_off(parked):
                 (await self.get(parked)).expire_if_due()
         for episode in list(self._live.values()):
+            with suppress(ShortageError, RecordError):  # whoever asks for the call is told
+                episode.record_held()
             episode.expire_if_due()
             if episode.is_busy:
                 continue
@@ -404,10 +419,11 @@ class Episodes:
 
     def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
         turns = open_turns(opened, listed.upstreams, partial(self._key, opened.id))
-        file = RecordFile(self._folder, opened.id, self._sinks)
+        self._room.require()
+        file = RecordFile(self._folder, opened.id, self._room, self._sinks)
         try:
             file.append(opened)
-        except RecordError:
+        except (RecordError, ShortageError):
             file.discard()
             raise
         episode = Episode(
@@ -478,7 +494,7 @@ class Episodes:
             turns = open_turns(opened, held, partial(self._key, opened.id), record)
         except NotAvailableError as error:
             raise UpstreamError(str(error)) from error
-        file = RecordFile(self._folder, opened.id, self._sinks)
+        file = RecordFile(self._folder, opened.id, self._room, self._sinks)
         self._parked.pop(opened.id, None)
         restored = Episode(
             opened=opened,
@@ -498,6 +514,15 @@ class Episodes:
             self._remember_ended(restored)
             file.close()
         return restored
+
+
+@contextmanager
+def _putting_off(episode: str) -> Generator[None]:
+    """Leave the end of an episode to a later moment, or to its time, where the machine lacks something."""
+    try:
+        yield
+    except ShortageError as error:
+        _log.warning("episode %s: its end is put off: %s", episode[:6], error)
 
 
 @asynccontextmanager
@@ -553,6 +578,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
             _emulator=emulator,
             _tasks=tasks,
             _sinks=sinks,
+            _room=DiskRoom(home / f"reserve-{worker}"),
             _now=now,
             _worker=worker,
             _workers=workers,
