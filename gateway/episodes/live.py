@@ -5,7 +5,6 @@ looked up there: an open episode is restored (its upstream sessions replay the r
 next one), an ended one can still be read.
 """
 
-import hmac
 import logging
 import re
 import time
@@ -50,8 +49,10 @@ from gateway.episodes.beginning import (
     open_turns,
     recorded_routes,
 )
+from gateway.episodes.derived_ids import DerivedIds
 from gateway.episodes.episode import Episode
 from gateway.episodes.failures import FailureDefaults
+from gateway.episodes.files import OpenFiles, files_of
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
 from gateway.episodes.room import DiskRoom
@@ -101,8 +102,10 @@ class Episodes:
     def __post_init__(self) -> None:
         self._preparation = Preparation(self._group)
         self._live: dict[str, Episode] = {}
+        self._files = OpenFiles()
         self._parked: dict[str, float] = {}
-        self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._ids = DerivedIds(self._secret)
+        self._make = partial(Episode, on_end=self._tell_end, now=self._now)
         self._is_wanted = anyio.Event()
         """Set once an episode is held; nothing is swept before."""
         self._last_asked: dict[str, float] = {}
@@ -122,6 +125,7 @@ class Episodes:
         source = await find_source(self._catalog, self._tasks, request.source)
         listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
         self._require_room()  # others may have come meanwhile
+        self._files.require(files_of(listed.upstreams), is_new=True)
         opened = describe(
             new_episode_id(self._worker, self._workers),
             self._now(),
@@ -194,8 +198,7 @@ class Episodes:
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable.
 
-        Raises:
-            NoSpaceError: Its end cannot be recorded for now; it takes no further calls meanwhile.
+        Raises NoSpaceError where its end cannot be recorded for now; it takes no further calls meanwhile.
         """
         found = await self.get(episode)
         found.begin_closing()
@@ -249,12 +252,12 @@ class Episodes:
         """
         upstreams = tuple(self._catalog.upstream(name) for name in servers)
         await self._preparation.before_state(upstreams, of_all=endpoint == ALL_SERVERS)
-        generation = self._generations.get((endpoint, caller), 0)
+        generation = self._ids.generation(endpoint, caller)
         retried = await self._find_retried(endpoint, caller, generation, call_id)
         if retried is not None:
             return retried
         while True:
-            episode = self._interactive_id(endpoint, caller, generation)
+            episode = self._ids.state(endpoint, caller, generation)
             known = self._live.get(episode)
             if known is None and record_path(self._folder, episode).exists():
                 known = await self._find_state(episode)
@@ -262,7 +265,7 @@ class Episodes:
                     generation += 1
                     continue
             if known is None:
-                await self._make_room_for_a_state()
+                await self._make_room_for_a_state(files_of(upstreams))
                 # Another request of the caller may have come first.
                 return self._live.get(episode) or self._open_interactive(
                     episode, endpoint, upstreams
@@ -278,17 +281,17 @@ class Episodes:
                 self.replacements.tell(endpoint, caller)
                 await self.close(episode)
             generation += 1
-            self._remember_generation(endpoint, caller, generation)
+            self._ids.remember(endpoint, caller, generation)
 
     async def close_state(self, endpoint: str, caller: str) -> None:
         """End the state that a caller has at an interactive endpoint, where it holds anything.
 
         One that is parked and cannot be restored any more holds nothing, and is forgotten.
         """
-        generation = self._generations.get((endpoint, caller), 0)
-        episode = self._interactive_id(endpoint, caller, generation)
+        generation = self._ids.generation(endpoint, caller)
+        episode = self._ids.state(endpoint, caller, generation)
         if episode in self._live or episode in self._parked:
-            with self._forgetting_lost(episode), _putting_off(episode):
+            with self._forgetting_lost(episode):
                 await self.close(episode)
 
     async def _find_retried(
@@ -298,17 +301,13 @@ class Episodes:
         if call_id is None:
             return None
         for number in (generation, generation - 1):
-            episode = self._interactive_id(endpoint, caller, number)
+            episode = self._ids.state(endpoint, caller, number)
             if number < 0 or not record_path(self._folder, episode).exists():
                 continue
             state = await self._find_state(episode)
             if state is not None and not state.is_open and state.knows(call_id):
                 return state
         return None
-
-    def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
-        message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
-        return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
 
     async def _find_state(self, episode: EpisodeId) -> Episode | None:
         """Find a state, or None where it cannot be restored: its caller begins a new one."""
@@ -322,18 +321,30 @@ class Episodes:
             _log.exception("the interactive state %s cannot be restored", episode[:6])
             return None
 
-    def _remember_generation(self, endpoint: str, caller: str, generation: int) -> None:
-        """Spare the search next time; what is forgotten is found again from the records."""
-        self._generations[endpoint, caller] = generation
-        if len(self._generations) > _MAX_INTERACTIVE:
-            self._generations.popitem(last=False)
+    def _idle(self) -> list[Episode]:
+        """What runs no call, longest left alone first; those whose servers would lose something last."""
+        asked = self._last_asked
+        idle = (e for e in self._live.values() if not e.is_busy)
+        return sorted(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0)))
 
-    async def _make_room_for_a_state(self) -> None:
-        states = [e for e in self._live.values() if e.endpoint is not None]
-        idle = [e for e in states if not e.is_busy]
-        if len(states) >= _MAX_INTERACTIVE and idle:
-            asked = self._last_asked  # last are those whose servers would lose what they hold
-            await self._park(min(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0))))
+    async def _make_room_for_a_state(self, num_files: int) -> None:
+        idle = [e for e in self._idle() if e.endpoint is not None]
+        if idle and sum(e.endpoint is not None for e in self._live.values()) >= _MAX_INTERACTIVE:
+            await self._park(idle[0])
+        await self._make_room_for_files(num_files)
+
+    async def _make_room_for_files(self, num_files: int) -> None:
+        """Park until an episode that there was before can take so many.
+
+        Raises:
+            NoFilesError: All others are at work, or hold what would be lost.
+        """
+        for episode in self._idle():
+            if self._files.has(num_files, is_new=False):
+                return
+            if episode.is_open and not episode.is_busy and not episode.keeps_processes:
+                await self._park(episode)
+        self._files.require(num_files, is_new=False)
 
     def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
@@ -354,7 +365,7 @@ class Episodes:
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
         for parked in [e for e, due in self._parked.items() if self._now() >= due]:
-            with self._forgetting_lost(parked), _putting_off(parked):
+            with self._forgetting_lost(parked):
                 (await self.get(parked)).expire_if_due()
         for episode in list(self._live.values()):
             with suppress(ShortageError, RecordError):  # whoever asks for the call is told
@@ -371,9 +382,14 @@ class Episodes:
 
     @contextmanager
     def _forgetting_lost(self, episode: str) -> Generator[None]:
-        """Forget a parked episode that cannot be restored for its end: nobody is there to be told."""
+        """Forget a parked episode that cannot be restored for its end: nobody is there to be told.
+
+        Where the machine lacks something, the end is left to a later moment, or to its time.
+        """
         try:
             yield
+        except ShortageError as error:
+            _log.warning("episode %s: its end is put off: %s", episode[:6], error)
         except (RecordError, UnknownNameError, UpstreamError):
             _log.exception("episode %s: its end cannot be recorded", episode[:6])
             self._parked.pop(episode, None)
@@ -387,11 +403,13 @@ class Episodes:
     def _hold(self, episode: Episode) -> None:
         """Keep an episode in memory, as asked for now."""
         self._live[episode.id] = episode
+        self._files.taken += files_of(episode.upstreams)
         self._last_asked[episode.id] = self._now()
         self._is_wanted.set()
 
     def _forget(self, episode: Episode) -> None:
-        self._live.pop(episode.id, None)
+        if self._live.pop(episode.id, None) is not None:
+            self._files.taken -= files_of(episode.upstreams)
         self._last_asked.pop(episode.id, None)
 
     async def release_all(self) -> None:
@@ -418,7 +436,7 @@ class Episodes:
             raise CapacityError(msg)
 
     def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
-        turns = open_turns(opened, listed.upstreams, partial(self._key, opened.id))
+        turns = open_turns(opened, listed.upstreams, partial(self._ids.upstream_key, opened.id))
         self._room.require()
         file = RecordFile(self._folder, opened.id, self._room, self._sinks)
         try:
@@ -426,14 +444,7 @@ class Episodes:
         except (RecordError, ShortageError):
             file.discard()
             raise
-        episode = Episode(
-            opened=opened,
-            routes=listed.routes,
-            turns=turns,
-            file=file,
-            on_end=self._tell_end,
-            now=self._now,
-        )
+        episode = self._make(opened=opened, routes=listed.routes, turns=turns, file=file)
         self._hold(episode)
         return episode
 
@@ -441,22 +452,23 @@ class Episodes:
         """Tell the servers that want to know, and wait for none of them."""
         for upstream in episode.upstreams:
             if isinstance(upstream, EndingUpstream):
-                key = self._key(episode.id, upstream.name)
+                key = self._ids.upstream_key(episode.id, upstream.name)
                 self._group.start_soon(upstream.note_end, key, status)
 
     def upstream_keys(self, episode: Episode) -> dict[str, str]:
         """The key under which each server of an episode knows it, by their names."""
-        return {name: self._key(episode.id, name) for name in episode.servers}
-
-    def _key(self, episode: EpisodeId, server: str) -> str:
-        return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
+        return {name: self._ids.upstream_key(episode.id, name) for name in episode.servers}
 
     async def _restore(self, episode: str) -> Episode:
         record = self._read(episode)
         upstreams = self._servers_of(record)
-        if record.ended is None and any(not u.tools for u in upstreams or ()):
+        files = files_of(upstreams or ())
+        if record.ended is None and (
+            any(not u.tools for u in upstreams or ()) or not self._files.has(files, is_new=False)
+        ):
             of_all = record.opened.endpoint == ALL_SERVERS
             await self._preparation.before_state(upstreams or (), of_all=of_all)
+            await self._make_room_for_files(files)
             known = self._live.get(episode) or self._ended.get(episode)
             if known is not None:  # another request has restored it meanwhile
                 return known
@@ -491,19 +503,12 @@ class Episodes:
         else:
             routes = routes_of(held, qualify_all=opened.endpoint == ALL_SERVERS)
         try:
-            turns = open_turns(opened, held, partial(self._key, opened.id), record)
+            turns = open_turns(opened, held, partial(self._ids.upstream_key, opened.id), record)
         except NotAvailableError as error:
             raise UpstreamError(str(error)) from error
         file = RecordFile(self._folder, opened.id, self._room, self._sinks)
         self._parked.pop(opened.id, None)
-        restored = Episode(
-            opened=opened,
-            routes=routes,
-            turns=turns,
-            file=file,
-            on_end=self._tell_end,
-            now=self._now,
-        )
+        restored = self._make(opened=opened, routes=routes, turns=turns, file=file)
         restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"
@@ -514,15 +519,6 @@ class Episodes:
             self._remember_ended(restored)
             file.close()
         return restored
-
-
-@contextmanager
-def _putting_off(episode: str) -> Generator[None]:
-    """Leave the end of an episode to a later moment, or to its time, where the machine lacks something."""
-    try:
-        yield
-    except ShortageError as error:
-        _log.warning("episode %s: its end is put off: %s", episode[:6], error)
 
 
 @asynccontextmanager

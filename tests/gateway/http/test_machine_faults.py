@@ -21,8 +21,8 @@ import pytest
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import TransportError
 from astra_mcp.types import ToolResult
-from gateway.api.client import EpisodeClient, GatewayClient
-from gateway.api.connections import NO_SPACE, Connections
+from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
+from gateway.api.connections import NO_FILES, NO_SPACE, Connections
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
 from gateway.episodes.record import read_record, record_path
 
@@ -220,3 +220,33 @@ async def test_a_gateway_that_is_killed_on_a_full_disk_goes_on_where_it_was(
         assert_whole(home, agents)
         for agent in agents[1:]:
             assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 46)]
+
+
+async def test_episodes_are_refused_before_the_files_of_others_run_out(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    options = ("--environments", str(counter_bundle))
+    running = start_serve(home, *options, launcher=("sh", "-c", 'ulimit -n 256; exec "$@"', "sh"))
+    async with GatewayClient(running.url, running.key) as control:
+        made: list[EpisodeCreated] = []
+        codes: list[str] = []
+        with anyio.move_on_after(20):  # each refusal is waited for by the client for a while
+            while len(made) < 200 and not codes:
+                try:
+                    made.append(await control.create_episode(PURSE))
+                except RefusedError as refusal:
+                    codes.append(refusal.code)
+        assert codes == [NO_FILES]
+        assert len(made) >= 40
+        agents = [Agent(created, control.http, "add") for created in made]
+        await play_all(agents, 3)
+        for agent in agents:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 4)]
+            assert agent.refusals == 0
+        assert await statuses(control, agents) == ["open"] * len(agents)
+        person = EpisodeClient(running.server_url("purse"), control.http)
+        assert (await person.call("add", {"amount": 2})).text == '{"total": 2}'
+        await control.close_episodes([made[0].id, made[1].id])  # the person's state took one place
+        await control.create_episode(PURSE)
+        assert_whole(home, agents)
