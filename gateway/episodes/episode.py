@@ -83,7 +83,7 @@ class Episode:
         turns: Mapping[str, Turn],
         file: RecordFile,
         on_end: Callable[["Episode", EndStatus], None],
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float],
     ) -> None:
         self._opened = opened
         self._opened_at = opened.at.timestamp()

@@ -7,7 +7,6 @@ next one), an ended one can still be read.
 
 import logging
 import re
-import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -40,6 +39,7 @@ from gateway.api.seams import (
     abilities,
 )
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
+from gateway.edge.clock import steady_clock
 from gateway.edge.placement import new_episode_id, owner_of
 from gateway.episodes.beginning import (
     changed_servers,
@@ -529,7 +529,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
     secret: bytes,
     max_open: int = 10_000,
     sinks: Sequence[RecordSink] = (),
-    now: Callable[[], float] = time.time,
+    now: Callable[[], float] | None = None,
     worker: int = 0,
     workers: int = 1,
     distractors: DistractorIndex | None = None,
@@ -545,7 +545,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
         secret: Derives upstream keys and the ids of interactive states; stable over restarts.
         max_open: How many episodes may be live at once.
         sinks: Hear of every record event.
-        now: Seconds since the epoch.
+        now: Seconds since the epoch, steadily; by default the clock of the home.
         worker: Which of the workers this process is, from 0; it touches its own episodes only.
         workers: How many share the records.
         distractors: Chooses task-irrelevant tools; without it no episode has any.
@@ -575,7 +575,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
             _tasks=tasks,
             _sinks=sinks,
             _room=DiskRoom(home / f"reserve-{worker}"),
-            _now=now,
+            _now=now or steady_clock(home),
             _worker=worker,
             _workers=workers,
         )
