@@ -144,6 +144,8 @@ class Settled(NamedTuple):
     failure: Failure | None
     """Where it is set, the episode ends with it."""
     solved: Solved = NOTHING_SOLVED
+    resent: int = 0
+    """As :class:`~astra_mcp.types.UpstreamReply` says."""
     told: Sent = NOTHING_SENT
     """What the agent sent of answers that no result had shown when it began the call."""
 
@@ -298,7 +300,7 @@ class Execution:
             return self._fail(failure, outcome=reply.outcome)
         if answer.size > self.limits.result_bytes:
             answer = encode_result(_too_large(answer.size, self.limits.result_bytes))
-        return Settled(answer, reply.origin, reply.outcome, None)
+        return Settled(answer, reply.origin, reply.outcome, None, resent=reply.resent)
 
     def _fail(
         self, failure: Failure, *, shown: str = "", outcome: CallOutcome = CallOutcome.REJECTED

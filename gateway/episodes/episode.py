@@ -435,6 +435,8 @@ class Episode:
             members["injected"] = call.injected.kind.value
         if told:
             members["told"] = sorted(told)
+        if settled.resent:
+            members["resent"] = settled.resent
         if settled.unmatched is not None:
             members["unmatched"] = settled.unmatched
         call.finished_at = self._file.append_finished(self._now(), answer, members)
