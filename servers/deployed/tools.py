@@ -120,7 +120,9 @@ def read_tools(documents: Sequence[Mapping[str, Any]], *, name: str) -> ToolList
 
 def _hints(spec: ToolSpec) -> ToolHints:
     said: object = spec.extra.get("annotations")
-    known = cast("Mapping[str, object]", said) if isinstance(said, dict) else {}
+    if not isinstance(said, dict):
+        return _NO_HINTS
+    known = cast("Mapping[str, object]", said)
     return ToolHints(known.get("readOnlyHint") is True, known.get("idempotentHint") is True)
 
 

@@ -134,11 +134,10 @@ async def readiness(url: str) -> tuple[int, str]:
 
 async def ready_again(url: str) -> None:
     for _ in range(100):
-        status, text = await readiness(url)
-        if status == 200:
+        if (await readiness(url))[0] == 200:
             return
         await anyio.sleep(0.1)
-    pytest.fail(text)
+    pytest.fail((await readiness(url))[1])
 
 
 async def statuses(control: GatewayClient, agents: Sequence[Agent]) -> list[str]:
