@@ -103,6 +103,8 @@ class CallRecord(CallFacts, frozen=True):
     told: tuple[int, ...] = Field(default=(), exclude_if=lambda told: not told)
     """Ids of the sub-tasks whose answers the agent sent before any result showed them: nothing that follows
     solves them."""
+    resent: int = Field(default=0, exclude_if=lambda resent: not resent)
+    """How often it was sent again to a server that ended while it ran, and says that it may be."""
     is_over_limit: bool = Field(default=False, exclude=True)
     """True where the call limit was reached before; the call reaches no tool and does not count."""
     fault: str | None = Field(default=None, exclude=True)

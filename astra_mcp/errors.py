@@ -20,6 +20,9 @@ AstraError
         EpisodeEndedError
         NotAvailableError
         CapacityError
+        ShortageError
+            NoSpaceError
+            NoFilesError
         WorkerError
         PortInUseError
     PipelineError
@@ -61,6 +64,8 @@ __all__ = [
     "GatewayError",
     "ModelError",
     "ModelFault",
+    "NoFilesError",
+    "NoSpaceError",
     "NotAvailableError",
     "PipelineError",
     "PortInUseError",
@@ -71,6 +76,7 @@ __all__ = [
     "SandboxError",
     "SandboxLostError",
     "SandboxUnavailableError",
+    "ShortageError",
     "SourceError",
     "ToolCodeError",
     "TrainingError",
@@ -283,6 +289,21 @@ class NotAvailableError(GatewayError):
 
 class CapacityError(GatewayError):
     """As many episodes as allowed are open; close some or wait for them to expire."""
+
+
+class ShortageError(GatewayError):
+    """The machine lacks what this takes, for now: nothing has ended, and the same may be asked again.
+
+    A call that carries an id takes effect once, however often it is asked.
+    """
+
+
+class NoSpaceError(ShortageError):
+    """Records cannot be written, such as on a full disk."""
+
+
+class NoFilesError(ShortageError):
+    """No files can be opened any more (ulimit -n)."""
 
 
 class WorkerError(GatewayError):

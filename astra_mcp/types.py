@@ -265,6 +265,8 @@ class UpstreamReply:
     outcome: CallOutcome
     cause: str = ""
     """Why a failure came about, for those who read the record; never shown to the agent."""
+    resent: int = 0
+    """How often the call was sent again to a server whose process ended while it ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

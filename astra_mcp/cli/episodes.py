@@ -1,6 +1,7 @@
 """``astra-mcp episodes``: look at what was recorded, and run it again."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ from gateway.episodes.archive import (
     repeated_servers,
     replay_record,
     status_of,
+    time_at,
 )
 from gateway.episodes.record import Record
 
@@ -68,8 +70,9 @@ def list_episodes(
         interactive=interactive,
     )
     records = run_async(_select, wanted, limit)
+    at = time_at(load_settings().home)
     if as_json:
-        print_json({"episodes": [_summary(r) for r in records]})
+        print_json({"episodes": [_summary(r, at) for r in records]})
         return
     if not records:
         say.print("nothing matches" if wanted != EpisodeFilter() else "no episode is recorded yet")
@@ -82,7 +85,7 @@ def list_episodes(
             record.opened.id[:_SHOWN_ID],
             shown_time(record.opened.at),
             source_of(record),
-            str(status_of(record)),
+            str(status_of(record, at)),
             str(record.agent_calls),
             "-" if reward is None else f"{reward.reward:.3f}",
         )
@@ -101,13 +104,14 @@ async def _select(wanted: EpisodeFilter, limit: int) -> list[Record]:
 def show_episode(episode: EpisodeArgument, *, as_json: Json = False) -> None:
     """Show one episode call by call."""
     with report_errors():
-        record = find_record(load_settings().home, episode)
+        home = load_settings().home
+        record, at = find_record(home, episode), time_at(home)
     if as_json:
         calls = [_call(c) for c in record.calls]
-        print_json({**_summary(record), "prompt": record.opened.prompt, "record": calls})
+        print_json({**_summary(record, at), "prompt": record.opened.prompt, "record": calls})
         return
     reward = reward_of(record)
-    out.print(styled((record.opened.id, "bold"), f"  {source_of(record)}  {status_of(record)}"))
+    out.print(styled((record.opened.id, "bold"), f"  {source_of(record)}  {status_of(record, at)}"))
     if record.opened.prompt:
         out.print(record.opened.prompt)
     if record.opened.marks:
@@ -174,7 +178,7 @@ async def _replay(episode: str, trusted: bool) -> Replay:
         return await replay_record(record, catalog)
 
 
-def _summary(record: Record) -> dict[str, Any]:
+def _summary(record: Record, at: datetime) -> dict[str, Any]:
     reward = reward_of(record)
     failure = record.ended.failure if record.ended else None
     return {
@@ -182,7 +186,7 @@ def _summary(record: Record) -> dict[str, Any]:
         "created_at": utc_text(record.opened.at),
         "source": record.opened.source,
         "seed": record.opened.seed,
-        "status": str(status_of(record)),
+        "status": str(status_of(record, at)),
         "calls": record.agent_calls,
         "solved": sorted(record.solved),
         "reward": reward.model_dump() if reward else None,

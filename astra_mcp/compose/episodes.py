@@ -4,7 +4,7 @@ from pathlib import Path
 
 from astra_mcp.compose.settings import Settings
 from astra_mcp.reward import Reward, score_episode
-from gateway.episodes.archive import records_folder, status_of
+from gateway.episodes.archive import records_folder, status_of, time_at
 from gateway.episodes.record import Record, read_record, record_path
 from registry.store.database import open_database
 from registry.store.records import (
@@ -68,7 +68,7 @@ def _digest(path: Path) -> EpisodeDigest:
         opened_at=record.opened.at,
         source=source_of(record),
         endpoint=record.opened.endpoint,
-        status=status_of(record),
+        status=status_of(record, time_at(path.parent.parent)),
         calls=record.agent_calls,
         reward=reward.reward if reward else None,
         failure=failure.message if failure else None,

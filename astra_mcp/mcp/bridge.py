@@ -25,6 +25,7 @@ from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
     RelayedError,
+    ShortageError,
     UnknownNameError,
     UpstreamError,
 )
@@ -253,7 +254,7 @@ async def answered(answer: Awaitable[Answer]) -> Answer:
 
     Raises:
         MCPError: As :func:`build_server` says; an error of a relayed server is passed on as it is, and a
-            server that failed is INTERNAL_ERROR with its message.
+            server that failed, or a machine that lacks something, is INTERNAL_ERROR with its message.
     """
     try:
         return await answer
@@ -261,7 +262,7 @@ async def answered(answer: Awaitable[Answer]) -> Answer:
         raise MCPError(mcp_types.INVALID_REQUEST, str(error)) from None
     except RelayedError as error:
         raise MCPError(error.code, error.message, data=error.data) from None
-    except UpstreamError as error:
+    except (ShortageError, UpstreamError) as error:
         raise MCPError(mcp_types.INTERNAL_ERROR, str(error)) from None
     except (UnknownNameError, CallFaultError) as error:
         raise MCPError(mcp_types.INVALID_PARAMS, str(error)) from None

@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from astra_mcp import __version__
 from astra_mcp.call_record import Encoded
-from astra_mcp.errors import AstraError, EpisodeEndedError
+from astra_mcp.errors import AstraError, EpisodeEndedError, ShortageError
 from astra_mcp.mcp.bridge import McpRequest, answered, result_to_wire, tool_to_wire
 from astra_mcp.mcp.made_up import EMULATOR_KEY, mark_result
 from astra_mcp.mcp.request_context import Cancellation, Era, Exchange
@@ -38,6 +38,7 @@ from gateway.agents.notifications import Notifications
 from gateway.agents.search import CALL_TOOL, SEARCH_TOOLS, listed
 from gateway.agents.sessions import Session, Sessions
 from gateway.agents.targets import AgentEpisode, AgentEpisodes, EpisodeTarget, Target
+from gateway.api.connections import RETRY_AFTER_SECONDS
 from gateway.api.seams import Upstream, abilities
 from gateway.api.wire import ALL_SERVERS
 from gateway.edge.tracing import with_header
@@ -257,6 +258,9 @@ class HotPath:
         except EpisodeEndedError as error:
             data = mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=str(error))
             return 410, _error(request, data)
+        except ShortageError as error:
+            data = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=str(error))
+            return 503, _error(request, data)
         except (AstraError, MCPError) as error:
             data = await _said_of(error)
         except Exception:  # noqa: BLE001 - a bug answers an error, as it does elsewhere
@@ -355,6 +359,8 @@ def _error(request: HotRequest, error: mcp_types.ErrorData) -> bytes:
 
 async def _send(send: Send, status: int, content: bytes, session: Session | None) -> None:
     headers = [_PLAIN_JSON, (b"content-length", b"%d" % len(content))]
+    if status == 503:
+        headers.append((b"retry-after", b"%d" % RETRY_AFTER_SECONDS))
     if session is not None:
         headers.append((b"mcp-session-id", session.id.encode("latin-1")))
     await send({"type": "http.response.start", "status": status, "headers": headers})

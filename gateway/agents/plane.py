@@ -25,6 +25,7 @@ from astra_mcp.errors import (
     EpisodeEndedError,
     GatewayError,
     RecordError,
+    ShortageError,
     UnknownNameError,
     UpstreamError,
 )
@@ -39,6 +40,7 @@ from gateway.agents.relay import TARGET, InitializedClient, Relay
 from gateway.agents.sessions import Session, Sessions
 from gateway.agents.suspended import SuspendedCalls
 from gateway.agents.targets import AgentEpisodes, EpisodeTarget, InteractiveTarget, Place, Target
+from gateway.api.connections import RETRY_AFTER_SECONDS
 from gateway.api.seams import ServerCatalog
 from gateway.edge.security import BufferedBody, send_json
 
@@ -55,8 +57,8 @@ class _Arrival:
     """One HTTP request: where it leads, and what turned out on the way."""
 
     target: Target
-    has_ended: bool = False
-    """Its episode takes no more requests."""
+    status: int | None = None
+    """Of its answer, where it was refused in a way that clients are to see."""
     session_id: str | None = None
     """The session that it opens."""
     introduction: InitializedClient | None = None
@@ -116,7 +118,7 @@ class AgentPlane:
                     notifications=self._notifications,
                     suspended=self._suspended,
                     locate=self._locate,
-                    on_ended=_mark_ended,
+                    on_refused=_mark_refused,
                     on_introduced=self._introduced,
                     on_cancelled=self._cancelled,
                 )
@@ -217,6 +219,8 @@ class AgentPlane:
         except RecordError:
             _log.exception("a record cannot be read")
             await _send_error(send, 500, "the gateway failed; its log says more")
+        except ShortageError as error:
+            await _send_error(send, 503, str(error), {"Retry-After": str(RETRY_AFTER_SECONDS)})
         except UpstreamError as error:
             await _send_error(send, 502, str(error))
         else:
@@ -271,8 +275,9 @@ class AgentPlane:
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if arrival.has_ended:
-                    message = {**message, "status": 410}
+                if arrival.status is not None:
+                    fields = (*message["headers"], *_fields_of(arrival.status))
+                    message = {**message, "status": arrival.status, "headers": fields}
                 if message["status"] < 300:
                     await self._note_session(arrival, scope, message)
             await send(message)
@@ -399,9 +404,13 @@ def _method_of(scope: Scope, body: bytes) -> str:
     return str(cast("JsonObject", message).get("method", ""))
 
 
-def _mark_ended(request: McpRequest) -> None:
+def _mark_refused(request: McpRequest, status: int) -> None:
     if request.http is not None:
-        _arrival_of(request.http.scope).has_ended = True
+        _arrival_of(request.http.scope).status = status
+
+
+def _fields_of(status: int) -> list[tuple[bytes, bytes]]:
+    return [(b"retry-after", b"%d" % RETRY_AFTER_SECONDS)] if status == 503 else []
 
 
 async def _take_body(receive: Receive) -> BufferedBody:

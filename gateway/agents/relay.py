@@ -24,7 +24,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from astra_mcp import __version__
-from astra_mcp.errors import EpisodeEndedError, UnknownNameError, UpstreamError
+from astra_mcp.errors import EpisodeEndedError, ShortageError, UnknownNameError, UpstreamError
 from astra_mcp.mcp.bridge import McpRequest, answered, request_of, result_to_wire, tool_to_wire
 from astra_mcp.mcp.made_up import mark_result
 from astra_mcp.mcp.request_context import Cancellation, Channel, Era, Exchange
@@ -95,8 +95,9 @@ class Relay:
     """Calls that wait for input."""
     locate: Callable[[McpRequest], tuple[Target, str]]
     """Finds a request's target, and the caller whose state it uses."""
-    on_ended: Callable[[McpRequest], None]
-    """Told of a request whose episode takes no more of them."""
+    on_refused: Callable[[McpRequest, int], None]
+    """Told of a request that is refused by an HTTP status of its own: 410 where its episode takes no more of
+    them, 503 where the machine lacks something for now."""
     on_introduced: Callable[[McpRequest, InitializedClient], None]
     """Told of a request that opens a session."""
     on_cancelled: Callable[[McpRequest, object], None]
@@ -162,8 +163,8 @@ class Relay:
                 raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", data=ctx.method)
         try:
             return await handler(visit)
-        except EpisodeEndedError:
-            self.on_ended(visit.request)
+        except (EpisodeEndedError, ShortageError) as error:
+            self.on_refused(visit.request, 410 if isinstance(error, EpisodeEndedError) else 503)
             raise
 
     def _visit(self, ctx: Context) -> EndpointRequest:

@@ -26,7 +26,18 @@ from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import TransportError
 from astra_mcp.http.connection import HttpConnection, RestingConnections, connect
 
-__all__ = ["MAX_BODY_BYTES", "STOPPING", "Answer", "Connections", "follow", "open_http", "repeat"]
+__all__ = [
+    "MAX_BODY_BYTES",
+    "NO_FILES",
+    "NO_SPACE",
+    "RETRY_AFTER_SECONDS",
+    "STOPPING",
+    "Answer",
+    "Connections",
+    "follow",
+    "open_http",
+    "repeat",
+]
 
 CONNECT_SECONDS = 10.0
 KEEP_SECONDS = 4.0
@@ -42,6 +53,13 @@ RETRY_SECONDS = 0.1
 MAX_RETRY_SECONDS = 1.0
 STOPPING = "stopping"
 """Code of the answer to a request that came too late for a gateway that stops; nothing was done."""
+NO_SPACE = "no_disk_space"
+"""Code of the answer where records cannot be written for now; nothing was done."""
+NO_FILES = "no_files_left"
+"""Code of the answer where no more files can be opened for now; nothing was done."""
+RETRY_AFTER_SECONDS = 1
+"""The pause that a gateway asks for with these answers."""
+_DID_NOTHING = (STOPPING, NO_SPACE, NO_FILES)
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 _OWN_FIELDS = f"Accept-Encoding: identity\r\nUser-Agent: astra-mcp/{__version__}\r\n"
 
@@ -235,8 +253,8 @@ async def repeat(
         send: Makes one attempt.
         retried: What may be tried again.
         seconds: No attempt begins later.
-        may_repeat: To do it twice is as well as once; else only a gateway that stops, which did nothing, is
-            asked again.
+        may_repeat: To do it twice is as well as once; else only a gateway that says that it did nothing, such
+            as one that stops, is asked again.
     """
     deadline = time.monotonic() + seconds
     pauses = BackOff(RETRY_SECONDS, MAX_RETRY_SECONDS)
@@ -261,7 +279,7 @@ def _wanted_pause(answer: Answer, *, may_repeat: bool) -> float | None:
     if answer.status < 500:
         return None
     wanted = _seconds_of(answer.headers.get("retry-after"))
-    if answer.status == 503 and _is_stopping(answer):
+    if answer.status == 503 and _did_nothing(answer):
         return wanted or 0.0
     return wanted if may_repeat else None
 
@@ -279,13 +297,13 @@ def _seconds_of(retry_after: str | None) -> float | None:
     return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
-def _is_stopping(answer: Answer) -> bool:
+def _did_nothing(answer: Answer) -> bool:
     try:
         data: Any = orjson.loads(answer.body)
     except orjson.JSONDecodeError:
         return False
     match data:
         case {"error": {"code": code}}:
-            return code == STOPPING
+            return code in _DID_NOTHING
         case _:
             return False

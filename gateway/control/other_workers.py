@@ -14,8 +14,9 @@ import anyio
 
 from astra_mcp.call_record import EpisodeId
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.errors import CapacityError, TransportError, WorkerError
+from astra_mcp.errors import CapacityError, NoFilesError, TransportError, WorkerError
 from gateway.api.client import GatewayClient, RefusedError
+from gateway.api.connections import NO_FILES
 from gateway.api.settings import FIRST
 from gateway.api.wire import EpisodeCreated, EpisodeRequest, EpisodeState, WorkerInfo
 from gateway.edge.workers import OwnWorkerInfo
@@ -93,6 +94,7 @@ class Fleet:
 
         Raises:
             CapacityError: As many as allowed are open there.
+            NoFilesError: It can open no more files.
             WorkerError: It does not answer.
             RefusedError: It refuses the request.
         """
@@ -121,6 +123,8 @@ class Fleet:
         except RefusedError as error:
             if error.code == _FULL:
                 raise CapacityError(error.message) from error
+            if error.code == NO_FILES:
+                raise NoFilesError(error.message) from error
             raise
         except TransportError as error:
             msg = f"worker {worker} does not answer; it is started again if it ended: try again"

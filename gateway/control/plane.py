@@ -26,8 +26,11 @@ from astra_mcp.errors import (
     AstraError,
     CapacityError,
     GatewayError,
+    NoFilesError,
+    NoSpaceError,
     NotAvailableError,
     RegistryError,
+    ShortageError,
     UnknownNameError,
     UpstreamError,
     WorkerError,
@@ -35,6 +38,7 @@ from astra_mcp.errors import (
 )
 from astra_mcp.plain_text import one_line
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
+from gateway.api.connections import NO_FILES, NO_SPACE, RETRY_AFTER_SECONDS
 from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import (
@@ -108,6 +112,8 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "unknown_name"),
     (NotAvailableError, 422, "not_available"),
     (CapacityError, 503, "too_many_episodes"),
+    (NoSpaceError, 503, NO_SPACE),
+    (NoFilesError, 503, NO_FILES),
     (WorkerError, 503, "worker_unreachable"),
     (UpstreamError, 502, UPSTREAM_FAILED),
     (GatewayError, 500, "gateway_error"),
@@ -116,7 +122,7 @@ _ERRORS = {
     401: "The control key is missing or wrong.",
     404: "There is nothing of this name.",
     422: "The request is wrong, or not available.",
-    503: "As many episodes as allowed are open, or a worker does not answer.",
+    503: "As many episodes as allowed are open, the machine lacks something, or a worker does not answer.",
 }
 _LISTING_ERRORS = {
     401: "An API key is needed, and missing or wrong.",
@@ -164,7 +170,7 @@ class ControlPlane:
                 if worker == self._fleet.worker_info.index:
                     return self._created(await self._episodes.create(body), request)
                 return self._moved(await self._fleet.create(worker, body), worker, request)
-            except (CapacityError, WorkerError) as error:
+            except (CapacityError, ShortageError, WorkerError) as error:
                 refusal = error
         raise refusal or CapacityError("no worker takes episodes")
 
@@ -217,7 +223,7 @@ class ControlPlane:
         except BaseException:
             with shielded():
                 for episode in opened:
-                    await self._episodes.close(episode.id)
+                    await self._undo_one(episode.id)
             raise
         return [self._created(episode, request) for episode in opened]
 
@@ -235,12 +241,18 @@ class ControlPlane:
             ids = [created.id for created in opened.get(part.first, ())]
             if part.worker == self._fleet.worker_info.index:
                 for id in ids:
-                    await self._episodes.close(id)
+                    await self._undo_one(id)
                 continue
             try:
                 await self._fleet.close(part.worker, ids)
             except (WorkerError, RefusedError):
                 _log.exception("%d episodes of a failed batch are left to expire", len(ids))
+
+    async def _undo_one(self, id: EpisodeId) -> None:
+        try:
+            await self._episodes.close(id)
+        except ShortageError:
+            _log.exception("an episode of a failed batch is left to expire")
 
     def _created(self, episode: Episode, request: Request) -> EpisodeCreated:
         return EpisodeCreated(
@@ -388,7 +400,7 @@ class ControlPlane:
             url="",
             pid=os.getpid(),
             open_episodes=len(self._episodes.open_states()),
-            missing=tuple(map(one_line, self._readiness())),
+            missing=self._own_missing(),
         )
         found = [here, *await self._fleet.describe_others()]
         return [
@@ -398,9 +410,12 @@ class ControlPlane:
             for info in sorted(found, key=lambda info: info.index)
         ]
 
+    def _own_missing(self) -> tuple[str, ...]:
+        return tuple(map(one_line, (*self._readiness(), *self._episodes.missing())))
+
     async def missing(self) -> tuple[str, ...]:
         """Name what keeps this worker, or else at the first one any worker, from taking episodes."""
-        own = tuple(map(one_line, self._readiness()))
+        own = self._own_missing()
         if own:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
@@ -575,4 +590,5 @@ def _nothing_at(path: str) -> JSONResponse:
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
     body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
-    return JSONResponse(body.model_dump(), status_code=status)
+    retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if code in (NO_SPACE, NO_FILES) else None
+    return JSONResponse(body.model_dump(), status_code=status, headers=retry)

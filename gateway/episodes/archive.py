@@ -15,6 +15,7 @@ from astra_mcp.call_record import CallRecord, EpisodeStatus, FinishedCall
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.types import CallOutcome, Origin, ToolResult, UpstreamReply, is_failure
 from gateway.api.seams import Catalog, UpstreamSession, abilities
+from gateway.edge.clock import steady_clock
 from gateway.episodes.beginning import open_session
 from gateway.episodes.calls import within_limit
 from gateway.episodes.record import Record, read_record
@@ -28,6 +29,7 @@ __all__ = [
     "repeated_servers",
     "replay_record",
     "status_of",
+    "time_at",
 ]
 
 _REPLAY_CALL_SECONDS = 120.0
@@ -80,14 +82,19 @@ def find_record(home: Path, prefix: str) -> Record:
     return read_record(found[0])
 
 
-def status_of(record: Record) -> EpisodeStatus:
-    """Tell where an episode stands now; one whose time is over has expired."""
+def time_at(home: Path) -> datetime:
+    """Tell the time by which a home's gateway goes."""
+    return datetime.fromtimestamp(steady_clock(home, keep=False)(), UTC)
+
+
+def status_of(record: Record, at: datetime) -> EpisodeStatus:
+    """Tell where an episode stands at a time of its home; one whose time is over has expired."""
     if record.ended is not None:
         return record.ended.status
     limits = record.opened.limits
     idle_until = record.last_at + timedelta(seconds=limits.idle_seconds)
     life_until = record.opened.at + timedelta(seconds=limits.life_seconds)
-    is_over = datetime.now(UTC) >= min(idle_until, life_until)
+    is_over = at >= min(idle_until, life_until)
     return EpisodeStatus.EXPIRED if is_over else EpisodeStatus.OPEN
 
 

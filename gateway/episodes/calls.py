@@ -5,8 +5,9 @@ result within its limit, or a failure in words. Knows turns, limits and the plan
 the record's file nor the order of calls.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import anyio
@@ -14,7 +15,7 @@ import orjson
 
 from astra_mcp.call_record import CallRecord, Encoded, EpisodeStatus, encode_result
 from astra_mcp.concurrency import completed_at_once, shielded
-from astra_mcp.errors import EpisodeEndedError, RecordError, UnknownNameError
+from astra_mcp.errors import EpisodeEndedError, NoSpaceError, RecordError, UnknownNameError
 from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.reward import NOTHING_SOLVED, Solved, solved_in_slices
 from astra_mcp.sent_answers import NOTHING_SENT, Sent, free_texts, modifying_names
@@ -143,6 +144,8 @@ class Settled(NamedTuple):
     failure: Failure | None
     """Where it is set, the episode ends with it."""
     solved: Solved = NOTHING_SOLVED
+    resent: int = 0
+    """As :class:`~astra_mcp.types.UpstreamReply` says."""
     told: Sent = NOTHING_SENT
     """What the agent sent of answers that no result had shown when it began the call."""
 
@@ -151,6 +154,46 @@ class Settled(NamedTuple):
         """Why answers were not looked for in all of the arguments or of the result."""
         refusal = self.told.refusal
         return self.solved.unmatched if refusal is None else f"the arguments: {refusal}"
+
+
+@dataclass(slots=True)
+class Results:
+    """What became of calls, on its way to the record: in order, and held where there is no room for it."""
+
+    _write: Callable[[Call, Settled, float], None]
+    """Records one, with the seconds that the call took."""
+    _held: deque[tuple[Call, Settled, float]] = field(
+        default_factory=deque[tuple[Call, Settled, float]], init=False
+    )
+
+    def __bool__(self) -> bool:
+        """True where one is held."""
+        return bool(self._held)
+
+    def add(self, call: Call, settled: Settled, seconds: float) -> None:
+        """Record one, after those that are held. Raises as :meth:`record_held`."""
+        self._held.append((call, settled, seconds))
+        self.record_held()
+
+    def record_held(self) -> None:
+        """Record what could not be recorded when it came.
+
+        Raises:
+            NoSpaceError: It is held until there is room.
+            RecordError: The record is closed.
+        """
+        while self._held:
+            held = self._held.popleft()
+            try:
+                self._write(*held)
+            except NoSpaceError:
+                self._held.appendleft(held)
+                raise
+
+    @property
+    def failure(self) -> Failure | None:
+        """How the episode has failed, by what is held."""
+        return next((settled.failure for _, settled, _ in self._held if settled.failure), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +300,7 @@ class Execution:
             return self._fail(failure, outcome=reply.outcome)
         if answer.size > self.limits.result_bytes:
             answer = encode_result(_too_large(answer.size, self.limits.result_bytes))
-        return Settled(answer, reply.origin, reply.outcome, None)
+        return Settled(answer, reply.origin, reply.outcome, None, resent=reply.resent)
 
     def _fail(
         self, failure: Failure, *, shown: str = "", outcome: CallOutcome = CallOutcome.REJECTED

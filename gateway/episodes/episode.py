@@ -7,6 +7,7 @@ HTTP nor MCP: the planes above it name it by its id and hand it calls.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from secrets import token_hex
@@ -19,6 +20,8 @@ from astra_mcp.concurrency import shielded
 from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
+    GatewayError,
+    NoSpaceError,
     RecordError,
     RelayedError,
     UpstreamError,
@@ -42,6 +45,7 @@ from gateway.episodes.calls import (
     NO_ARGUMENTS,
     Call,
     Execution,
+    Results,
     Settled,
     answered,
     digest_of,
@@ -83,7 +87,7 @@ class Episode:
         turns: Mapping[str, Turn],
         file: RecordFile,
         on_end: Callable[["Episode", EndStatus], None],
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float],
     ) -> None:
         self._opened = opened
         self._opened_at = opened.at.timestamp()
@@ -116,6 +120,7 @@ class Episode:
         self._num_started = 0
         self._num_agent_calls = 0
         self._running: dict[int, Call] = {}
+        self._results = Results(self._record)
         self._relaying = Relaying(turns, opened.limits.call_seconds)
         self._own_ids = token_hex(4)
         """Begins the ids of calls whose callers gave none."""
@@ -156,8 +161,8 @@ class Episode:
 
     @property
     def is_busy(self) -> bool:
-        """True while a call or another request runs."""
-        return bool(self._running) or self._relaying.is_busy
+        """True while a call or another request runs, or what became of a call is still to be recorded."""
+        return bool(self._running or self._results) or self._relaying.is_busy
 
     @property
     def keeps_processes(self) -> bool:
@@ -254,6 +259,8 @@ class Episode:
             UnknownNameError: The episode lists no such tool; the call is recorded and counted.
             EpisodeEndedError: The episode is closed or expired.
             CallFaultError: The ``call_id`` or ``seq`` contradicts the record.
+            ShortageError: It cannot be recorded for now, or what became of it: the same call, by its id,
+                is answered once it can.
         """
         answer = await self.answer(
             shown.encode(errors="replace").decode(),
@@ -343,6 +350,8 @@ class Episode:
             return await self._finish(call, exchange)
         await self._wait_for(call)
         if call.finished_at is None:
+            self.record_held()
+        if call.finished_at is None:
             return unrecorded()
         result = await anyio.to_thread.run_sync(read_result, self._file.path, call.finished_at)
         return answered(call, encode_result(result))
@@ -362,6 +371,8 @@ class Episode:
         fault: str | None,
     ) -> Call:
         """Record that the call begins, and take its place in the order (no await in between)."""
+        if self._results:
+            self.record_held()
         route = self._shown.routes.get(shown)
         limit = self._opened.limits.calls
         n = self._num_started
@@ -397,16 +408,20 @@ class Episode:
                     with shielded():
                         await self.wait_idle(before=call.n)
                 settled = await self._execution.answer(call, exchange, self._failure)
-                self._record(call, settled, time.perf_counter() - began)
+                self._results.add(call, settled, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
         finally:
             self._last_activity = self._now()
             del self._running[call.n]
-            call.arguments, call.injected = NO_ARGUMENTS, None
+            call.arguments = NO_ARGUMENTS
             if call.done is not None:
                 call.done.set()
         return answered(call, settled.answer)
+
+    def record_held(self) -> None:
+        """Record what could not be when it came; see :meth:`gateway.episodes.calls.Results.record_held`."""
+        self._results.record_held()
 
     def _record(self, call: Call, settled: Settled, seconds: float) -> None:
         answer, origin, told = settled.answer, settled.origin, settled.told.ids
@@ -425,9 +440,12 @@ class Episode:
             members["injected"] = call.injected.kind.value
         if told:
             members["told"] = sorted(told)
+        if settled.resent:
+            members["resent"] = settled.resent
         if settled.unmatched is not None:
             members["unmatched"] = settled.unmatched
         call.finished_at = self._file.append_finished(self._now(), answer, members)
+        call.injected = None
         note_result(call.server, origin, answer.result)
         self._answers.solved |= solved
         self._answers.told |= told
@@ -472,12 +490,22 @@ class Episode:
         return False
 
     def end(self, status: EndStatus, failure: Failure | None = None) -> None:
-        """Write the end of the record; an episode ends once, and the first end holds."""
+        """Write the end of the record; an episode ends once, and the first end holds.
+
+        Raises:
+            NoSpaceError: It was to be closed, and stays open: nothing else in its record would say so.
+        """
+        if status is EpisodeStatus.CLOSED:
+            self.record_held()
         if self._ended is not None:
             return
         ended = self._end_now(status, failure)
         try:
             self._file.append(ended)
+        except NoSpaceError:
+            # Its calls, or the time, say the other ends as well: they are found again from the record.
+            if status is EpisodeStatus.CLOSED:
+                raise
         except RecordError as error:
             self._fail_unrecorded(error)
             return
@@ -491,18 +519,20 @@ class Episode:
         return EpisodeEnded(at=at, status=status, reward=reward, failure=failure)
 
     def _fail_unrecorded(self, error: RecordError) -> Encoded:
-        """Fail in memory where the record itself cannot be written; nothing unrecorded is answered."""
+        """Fail where a line can never be written; nothing unrecorded is answered."""
         if self._is_released:  # the stop broke the call off; whoever has the record next goes on
             return unrecorded()
         _log.error("episode %s: %s", self.id[:6], error)
         if self._ended is None:
             failure = Failure(boundary=Origin.GATEWAY, message=str(error))
             self._ended = self._end_now(EpisodeStatus.FAILED, failure)
+            with suppress(GatewayError):  # it is what cannot be written
+                self._file.append(self._ended)
             self._order.close()
         return unrecorded()
 
     def _failure(self) -> Failure | None:
-        return self._ended.failure if self._ended is not None else None
+        return self._ended.failure if self._ended is not None else self._results.failure
 
     def begin_closing(self) -> None:
         """Take no further calls, while those that run come to their end."""
@@ -522,6 +552,8 @@ class Episode:
         self._is_released = True
         if self._plan is not None:
             self._plan.hurry()
+        with suppress(GatewayError):  # its last chance
+            self.record_held()
         self._file.close()  # first: a call that this breaks off stays unfinished, and can be sent again
         await close_sessions(self._turns.values(), self.id[:6])
 
@@ -560,8 +592,11 @@ class Episode:
             if not was_sent_for_good(call, self._turns):
                 continue
             call.is_unfinished = False
+            settled = self._execution.settle(unknown_delivery(call.server or ""))
             try:
-                self._record(call, self._execution.settle(unknown_delivery(call.server or "")), 0.0)
+                self._results.add(call, settled, 0.0)
+            except NoSpaceError:
+                pass  # held
             except RecordError as error:
                 self._fail_unrecorded(error)
             if call.seq is not None:

@@ -5,13 +5,11 @@ looked up there: an open episode is restored (its upstream sessions replay the r
 next one), an ended one can still be read.
 """
 
-import hmac
 import logging
 import re
-import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,6 +24,7 @@ from astra_mcp.errors import (
     GatewayError,
     NotAvailableError,
     RecordError,
+    ShortageError,
     UnknownNameError,
     UpstreamError,
 )
@@ -41,6 +40,7 @@ from gateway.api.seams import (
     abilities,
 )
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
+from gateway.edge.clock import steady_clock
 from gateway.edge.placement import new_episode_id, owner_of
 from gateway.episodes.beginning import (
     changed_servers,
@@ -50,10 +50,13 @@ from gateway.episodes.beginning import (
     open_turns,
     recorded_routes,
 )
+from gateway.episodes.derived_ids import DerivedIds
 from gateway.episodes.episode import Episode
 from gateway.episodes.failures import FailureDefaults
+from gateway.episodes.files import OpenFiles, files_of
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
+from gateway.episodes.room import DiskRoom
 from gateway.episodes.shown_tools import routes_of
 from gateway.episodes.warm_up import Preparation, is_held, prepare_all
 
@@ -88,6 +91,7 @@ class Episodes:
     _emulator: EmulatorKind
     _tasks: TaskDirectory | None
     _sinks: Sequence[RecordSink]
+    _room: DiskRoom
     _now: Callable[[], float]
     _worker: int
     _workers: int
@@ -99,8 +103,10 @@ class Episodes:
     def __post_init__(self) -> None:
         self._preparation = Preparation(self._group)
         self._live: dict[str, Episode] = {}
+        self._files = OpenFiles()
         self._parked: dict[str, float] = {}
-        self._generations: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._ids = DerivedIds(self._secret)
+        self._make = partial(Episode, on_end=self._tell_end, now=self._now)
         self._is_wanted = anyio.Event()
         """Set once an episode is held; nothing is swept before."""
         self._last_asked: dict[str, float] = {}
@@ -115,12 +121,14 @@ class Episodes:
             UnknownNameError: There is no such environment, question, server or task.
             NotAvailableError: The request asks for what this version or this gateway does not do.
             CapacityError: As many episodes as allowed are open.
+            ShortageError: This machine has no room for another one, for now.
             UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
         """
         self._require_room()
         source = await find_source(self._catalog, self._tasks, request.source)
         listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
         self._require_room()  # others may have come meanwhile
+        self._files.require(files_of(listed.upstreams), is_new=True)
         opened = describe(
             new_episode_id(self._worker, self._workers),
             self._now(),
@@ -140,6 +148,7 @@ class Episodes:
         Raises:
             UnknownNameError: There is none (the message does not repeat the id).
             UpstreamError: It takes calls, and a server of it could not be started or reached.
+            ShortageError: It cannot be restored for now.
         """
         return self.find_live(episode) or self._ended.get(episode) or await self._restore(episode)
 
@@ -190,7 +199,10 @@ class Episodes:
         )
 
     async def close(self, episode: str) -> EpisodeState:
-        """End an episode after its running calls, and release what it holds; repeatable."""
+        """End an episode after its running calls, and release what it holds; repeatable.
+
+        Raises NoSpaceError where its end cannot be recorded for now; it takes no further calls meanwhile.
+        """
         found = await self.get(episode)
         found.begin_closing()
         self.closings.tell(found.id)
@@ -203,6 +215,10 @@ class Episodes:
     def open_states(self) -> tuple[EpisodeState, ...]:
         """Tell where each open episode of this process stands; interactive states are left out."""
         return tuple(e.state() for e in self._live.values() if e.is_open and e.endpoint is None)
+
+    def missing(self) -> tuple[str, ...]:
+        """Name what keeps this process from recording anything; empty where nothing does."""
+        return self._room.missing()
 
     def count_open(self) -> int:
         """How many episodes hold processes here and take calls; parked ones are not among them."""
@@ -239,12 +255,12 @@ class Episodes:
         """
         upstreams = tuple(self._catalog.upstream(name) for name in servers)
         await self._preparation.before_state(upstreams, of_all=endpoint == ALL_SERVERS)
-        generation = self._generations.get((endpoint, caller), 0)
+        generation = self._ids.generation(endpoint, caller)
         retried = await self._find_retried(endpoint, caller, generation, call_id)
         if retried is not None:
             return retried
         while True:
-            episode = self._interactive_id(endpoint, caller, generation)
+            episode = self._ids.state(endpoint, caller, generation)
             known = self._live.get(episode)
             if known is None and record_path(self._folder, episode).exists():
                 known = await self._find_state(episode)
@@ -252,7 +268,7 @@ class Episodes:
                     generation += 1
                     continue
             if known is None:
-                await self._make_room_for_a_state()
+                await self._make_room_for_a_state(files_of(upstreams))
                 # Another request of the caller may have come first.
                 return self._live.get(episode) or self._open_interactive(
                     episode, endpoint, upstreams
@@ -268,15 +284,15 @@ class Episodes:
                 self.replacements.tell(endpoint, caller)
                 await self.close(episode)
             generation += 1
-            self._remember_generation(endpoint, caller, generation)
+            self._ids.remember(endpoint, caller, generation)
 
     async def close_state(self, endpoint: str, caller: str) -> None:
         """End the state that a caller has at an interactive endpoint, where it holds anything.
 
         One that is parked and cannot be restored any more holds nothing, and is forgotten.
         """
-        generation = self._generations.get((endpoint, caller), 0)
-        episode = self._interactive_id(endpoint, caller, generation)
+        generation = self._ids.generation(endpoint, caller)
+        episode = self._ids.state(endpoint, caller, generation)
         if episode in self._live or episode in self._parked:
             with self._forgetting_lost(episode):
                 await self.close(episode)
@@ -288,17 +304,13 @@ class Episodes:
         if call_id is None:
             return None
         for number in (generation, generation - 1):
-            episode = self._interactive_id(endpoint, caller, number)
+            episode = self._ids.state(endpoint, caller, number)
             if number < 0 or not record_path(self._folder, episode).exists():
                 continue
             state = await self._find_state(episode)
             if state is not None and not state.is_open and state.knows(call_id):
                 return state
         return None
-
-    def _interactive_id(self, endpoint: str, caller: str, generation: int) -> EpisodeId:
-        message = "\0".join(("interactive", endpoint, caller, str(generation))).encode()
-        return EpisodeId(hmac.new(self._secret, message, "sha256").hexdigest()[:32])
 
     async def _find_state(self, episode: EpisodeId) -> Episode | None:
         """Find a state, or None where it cannot be restored: its caller begins a new one."""
@@ -312,18 +324,30 @@ class Episodes:
             _log.exception("the interactive state %s cannot be restored", episode[:6])
             return None
 
-    def _remember_generation(self, endpoint: str, caller: str, generation: int) -> None:
-        """Spare the search next time; what is forgotten is found again from the records."""
-        self._generations[endpoint, caller] = generation
-        if len(self._generations) > _MAX_INTERACTIVE:
-            self._generations.popitem(last=False)
+    def _idle(self) -> list[Episode]:
+        """What runs no call, longest left alone first; those whose servers would lose something last."""
+        asked = self._last_asked
+        idle = (e for e in self._live.values() if not e.is_busy)
+        return sorted(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0)))
 
-    async def _make_room_for_a_state(self) -> None:
-        states = [e for e in self._live.values() if e.endpoint is not None]
-        idle = [e for e in states if not e.is_busy]
-        if len(states) >= _MAX_INTERACTIVE and idle:
-            asked = self._last_asked  # last are those whose servers would lose what they hold
-            await self._park(min(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0))))
+    async def _make_room_for_a_state(self, num_files: int) -> None:
+        idle = [e for e in self._idle() if e.endpoint is not None]
+        if idle and sum(e.endpoint is not None for e in self._live.values()) >= _MAX_INTERACTIVE:
+            await self._park(idle[0])
+        await self._make_room_for_files(num_files)
+
+    async def _make_room_for_files(self, num_files: int) -> None:
+        """Park until an episode that there was before can take so many.
+
+        Raises:
+            NoFilesError: All others are at work, or hold what would be lost.
+        """
+        for episode in self._idle():
+            if self._files.has(num_files, is_new=False):
+                return
+            if episode.is_open and not episode.is_busy and not episode.keeps_processes:
+                await self._park(episode)
+        self._files.require(num_files, is_new=False)
 
     def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
@@ -347,6 +371,8 @@ class Episodes:
             with self._forgetting_lost(parked):
                 (await self.get(parked)).expire_if_due()
         for episode in list(self._live.values()):
+            with suppress(ShortageError, RecordError):  # whoever asks for the call is told
+                episode.record_held()
             episode.expire_if_due()
             if episode.is_busy:
                 continue
@@ -359,9 +385,14 @@ class Episodes:
 
     @contextmanager
     def _forgetting_lost(self, episode: str) -> Generator[None]:
-        """Forget a parked episode that cannot be restored for its end: nobody is there to be told."""
+        """Forget a parked episode that cannot be restored for its end: nobody is there to be told.
+
+        Where the machine lacks something, the end is left to a later moment, or to its time.
+        """
         try:
             yield
+        except ShortageError as error:
+            _log.warning("episode %s: its end is put off: %s", episode[:6], error)
         except (RecordError, UnknownNameError, UpstreamError):
             _log.exception("episode %s: its end cannot be recorded", episode[:6])
             self._parked.pop(episode, None)
@@ -375,11 +406,13 @@ class Episodes:
     def _hold(self, episode: Episode) -> None:
         """Keep an episode in memory, as asked for now."""
         self._live[episode.id] = episode
+        self._files.taken += files_of(episode.upstreams)
         self._last_asked[episode.id] = self._now()
         self._is_wanted.set()
 
     def _forget(self, episode: Episode) -> None:
-        self._live.pop(episode.id, None)
+        if self._live.pop(episode.id, None) is not None:
+            self._files.taken -= files_of(episode.upstreams)
         self._last_asked.pop(episode.id, None)
 
     async def release_all(self) -> None:
@@ -406,21 +439,15 @@ class Episodes:
             raise CapacityError(msg)
 
     def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
-        turns = open_turns(opened, listed.upstreams, partial(self._key, opened.id))
-        file = RecordFile(self._folder, opened.id, self._sinks)
+        turns = open_turns(opened, listed.upstreams, partial(self._ids.upstream_key, opened.id))
+        self._room.require()
+        file = RecordFile(self._folder, opened.id, self._room, self._sinks)
         try:
             file.append(opened)
-        except RecordError:
+        except (RecordError, ShortageError):
             file.discard()
             raise
-        episode = Episode(
-            opened=opened,
-            routes=listed.routes,
-            turns=turns,
-            file=file,
-            on_end=self._tell_end,
-            now=self._now,
-        )
+        episode = self._make(opened=opened, routes=listed.routes, turns=turns, file=file)
         self._hold(episode)
         return episode
 
@@ -428,15 +455,12 @@ class Episodes:
         """Tell the servers that want to know, and wait for none of them."""
         for upstream in episode.upstreams:
             if isinstance(upstream, EndingUpstream):
-                key = self._key(episode.id, upstream.name)
+                key = self._ids.upstream_key(episode.id, upstream.name)
                 self._group.start_soon(upstream.note_end, key, status)
 
     def upstream_keys(self, episode: Episode) -> dict[str, str]:
         """The key under which each server of an episode knows it, by their names."""
-        return {name: self._key(episode.id, name) for name in episode.servers}
-
-    def _key(self, episode: EpisodeId, server: str) -> str:
-        return hmac.new(self._secret, f"{episode}\0{server}".encode(), "sha256").hexdigest()
+        return {name: self._ids.upstream_key(episode.id, name) for name in episode.servers}
 
     async def _restore(self, episode: str) -> Episode:
         """Restore an episode; whoever asks for it meanwhile waits, and finds it."""
@@ -457,9 +481,13 @@ class Episodes:
         # Nobody else writes the record of an episode that is not in memory, so that it stays what was read.
         record = await anyio.to_thread.run_sync(self._read, episode)
         upstreams = self._servers_of(record)
-        if record.ended is None and any(not u.tools for u in upstreams or ()):
+        files = files_of(upstreams or ())
+        if record.ended is None and (
+            any(not u.tools for u in upstreams or ()) or not self._files.has(files, is_new=False)
+        ):
             of_all = record.opened.endpoint == ALL_SERVERS
             await self._preparation.before_state(upstreams or (), of_all=of_all)
+            await self._make_room_for_files(files)
         with shielded():  # what is made half would be left open
             return await self._take_over(record, upstreams)
 
@@ -490,19 +518,12 @@ class Episodes:
         else:
             routes = routes_of(held, qualify_all=opened.endpoint == ALL_SERVERS)
         try:
-            turns = open_turns(opened, held, partial(self._key, opened.id), record)
+            turns = open_turns(opened, held, partial(self._ids.upstream_key, opened.id), record)
         except NotAvailableError as error:
             raise UpstreamError(str(error)) from error
-        file = RecordFile(self._folder, opened.id, self._sinks)
+        file = RecordFile(self._folder, opened.id, self._room, self._sinks)
         self._parked.pop(opened.id, None)
-        restored = Episode(
-            opened=opened,
-            routes=routes,
-            turns=turns,
-            file=file,
-            on_end=self._tell_end,
-            now=self._now,
-        )
+        restored = self._make(opened=opened, routes=routes, turns=turns, file=file)
         await restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"
@@ -523,7 +544,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
     secret: bytes,
     max_open: int = 10_000,
     sinks: Sequence[RecordSink] = (),
-    now: Callable[[], float] = time.time,
+    now: Callable[[], float] | None = None,
     worker: int = 0,
     workers: int = 1,
     distractors: DistractorIndex | None = None,
@@ -539,7 +560,7 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
         secret: Derives upstream keys and the ids of interactive states; stable over restarts.
         max_open: How many episodes may be live at once.
         sinks: Hear of every record event.
-        now: Seconds since the epoch.
+        now: Seconds since the epoch, steadily; by default the clock of the home.
         worker: Which of the workers this process is, from 0; it touches its own episodes only.
         workers: How many share the records.
         distractors: Chooses task-irrelevant tools; without it no episode has any.
@@ -568,7 +589,8 @@ async def open_episodes(  # noqa: PLR0913 - one parameter for each thing that it
             _emulator=emulator,
             _tasks=tasks,
             _sinks=sinks,
-            _now=now,
+            _room=DiskRoom(home / f"reserve-{worker}"),
+            _now=now or steady_clock(home),
             _worker=worker,
             _workers=workers,
         )

@@ -4,13 +4,15 @@ Four events: ``episode_opened``, ``call_started`` (before the call is executed),
 (before its answer leaves) and ``episode_ended``; the two of a call are the halves of a
 :class:`~astra_mcp.call_record.CallRecord`. A record says everything that a reward, a replay
 or a restart needs; it holds gold, so it lies on the control side only. A line is written by one system
-call: a killed process loses at most the line that it had not yet begun.
+call: a killed process loses at most the line that it had not yet begun. A line that a full disk takes in
+part is cut off again, at once or before the next one.
 """
 
 import errno
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -29,7 +31,7 @@ from astra_mcp.call_record import (
     Step,
     upgraded,
 )
-from astra_mcp.errors import CapacityError, RecordError
+from astra_mcp.errors import GatewayError, NoFilesError, RecordError
 from astra_mcp.reward import Reward
 from astra_mcp.types import (
     EmulatorKind,
@@ -42,6 +44,7 @@ from astra_mcp.types import (
 )
 from gateway.api.seams import RecordSink
 from gateway.api.wire import NO_FAILURES, DistractorMix, EpisodeLimits, FailureLaw, ShownTool
+from gateway.episodes.room import DiskRoom
 
 __all__ = [
     "RECORD_VERSION",
@@ -159,6 +162,7 @@ def record_path(folder: Path, episode: str) -> Path:
     return folder / f"{episode}.jsonl"
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _RARE = ("meta", "asks", "refusal")
 """Members of a result that are left out of a line where they are not set."""
 
@@ -166,11 +170,20 @@ _RARE = ("meta", "asks", "refusal")
 class RecordFile:
     """Appends the events of one episode; the only writer of its file."""
 
-    def __init__(self, folder: Path, episode: EpisodeId, sinks: Sequence[RecordSink] = ()) -> None:
-        """Open the file for appending, readable by its owner alone."""
+    def __init__(
+        self, folder: Path, episode: EpisodeId, room: DiskRoom, sinks: Sequence[RecordSink] = ()
+    ) -> None:
+        """Open the file for appending, readable by its owner alone.
+
+        Raises:
+            ShortageError: It cannot be opened for now.
+            RecordError: It cannot be opened.
+        """
         self.path = record_path(folder, episode)
         self._episode = episode
+        self._room = room
         self._sinks = tuple(sinks)
+        self._is_torn = False
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._descriptor: int | None = None
         try:
@@ -178,21 +191,20 @@ class RecordFile:
             self._size = _drop_torn_line(self.path, self._descriptor)
         except OSError as error:
             self.close()
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                raise CapacityError(
-                    "no file can be opened any more: close episodes, or raise the limit (ulimit -n)"
-                ) from error
+            if error.errno in _FULL:
+                raise room.note(os.strerror(error.errno)) from error
             msg = f"a record cannot be opened ({error.strerror}): see `astra-mcp doctor`"
-            raise RecordError(msg) from error
+            raise _no_files(error) or RecordError(msg) from error
 
     def append(self, event: EpisodeOpened | EpisodeEnded) -> None:
         """Write the beginning or the end of an episode, or nothing of it.
 
         Raises:
-            RecordError: The disk is full or the record is closed; after a failure it stays closed.
+            NoSpaceError: It cannot be written for now.
+            RecordError: The record is closed.
         """
         data = event.model_dump(mode="json") | {"at": _written(event.at.timestamp())}
-        self._write(data)
+        self._write(data, begins=isinstance(event, EpisodeOpened))
         self._tell(data)
 
     def append_started(self, at: float, call: Mapping[str, object]) -> int:
@@ -206,10 +218,10 @@ class RecordFile:
             call: Members of :class:`~astra_mcp.call_record.CallRecord`.
 
         Raises:
-            RecordError: As :meth:`append`.
+            NoSpaceError: As :meth:`append`; so does RecordError.
         """
         data = {"at": _written(at), "event": "call_started", **call}
-        begin = self._write(data)
+        begin = self._write(data, begins=True)
         self._tell(data)
         return begin
 
@@ -224,31 +236,55 @@ class RecordFile:
         if result.meta or result.asks or result.refusal:
             written |= {name: getattr(result, name) for name in _RARE if getattr(result, name)}
         data = {"at": _written(at), "event": "call_finished", **call, "result": written}
-        begin = self._write(data)
+        begin = self._write(data, begins=False)
         written["content"], written["structured"] = list(result.content), result.structured
         self._tell(data)
         return begin
 
-    def _write(self, event: Mapping[str, Any]) -> int:
-        """Write a line; answers where in the file it begins."""
+    def _write(self, event: Mapping[str, Any], *, begins: bool) -> int:
+        """Write a line; answers where in the file it begins. What begins nothing may take the reserve."""
         if self._descriptor is None:
             raise RecordError("the record is closed")
+        if begins:
+            self._room.require()
         try:
             line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
             raise RecordError(f"an event cannot be written as JSON ({error})") from error
         try:
-            written = os.write(self._descriptor, line)
-            while written < len(line):
-                written += os.write(self._descriptor, line[written:])
+            self._append_line(self._descriptor, line)
         except OSError as error:
-            os.ftruncate(self._descriptor, self._size)
-            self.close()
-            msg = f"a record cannot be written ({error.strerror}): free disk space"
-            raise RecordError(msg) from error
+            why = error.strerror or type(error).__name__
+            if begins or not self._room.give(why):
+                raise self._room.note(why) from error
+            self._append_from_reserve(self._descriptor, line)
         begin = self._size
         self._size += len(line)
         return begin
+
+    def _append_from_reserve(self, descriptor: int, line: bytes) -> None:
+        try:
+            self._append_line(descriptor, line)
+        except OSError as error:
+            raise self._room.note(error.strerror or type(error).__name__) from error
+
+    def _append_line(self, descriptor: int, line: bytes) -> None:
+        """Write a whole line, or nothing of it that stays."""
+        if self._is_torn:
+            self._cut(descriptor)
+        try:
+            written = os.write(descriptor, line)
+            while written < len(line):
+                written += os.write(descriptor, line[written:])
+        except OSError:
+            self._is_torn = True
+            with suppress(OSError):  # then it is cut before the next line, or at the next start
+                self._cut(descriptor)
+            raise
+
+    def _cut(self, descriptor: int) -> None:
+        os.ftruncate(descriptor, self._size)
+        self._is_torn = False
 
     def _tell(self, event: Mapping[str, Any]) -> None:
         for sink in self._sinks:
@@ -454,8 +490,17 @@ def _nothing_at(path: Path, begin: int) -> RecordError:
     return RecordError(f"{_short(path)}: byte {begin} begins no record event")
 
 
-def _unreadable(path: Path, error: OSError) -> RecordError:
-    return RecordError(f"{_short(path)} cannot be read ({error.strerror})")
+def _unreadable(path: Path, error: OSError) -> GatewayError:
+    msg = f"{_short(path)} cannot be read ({error.strerror})"
+    return _no_files(error) or RecordError(msg)
+
+
+def _no_files(error: OSError) -> NoFilesError | None:
+    if error.errno not in (errno.EMFILE, errno.ENFILE):
+        return None
+    return NoFilesError(
+        "no file can be opened any more: close episodes, or raise the limit (ulimit -n)"
+    )
 
 
 def _written(at: float) -> str:

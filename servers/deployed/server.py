@@ -35,7 +35,7 @@ from servers.deployed.errors import words_of
 from servers.deployed.following import Follower
 from servers.deployed.peer import ignore
 from servers.deployed.session import DeployedSession
-from servers.deployed.tools import list_tools, read_tools
+from servers.deployed.tools import ToolHints, list_tools, read_tools
 from servers.deployed.transports.http_client import HttpLink
 
 __all__ = ["DeployedServer", "DeployedStatus", "Traits"]
@@ -332,6 +332,10 @@ class DeployedServer:
     def param_headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:
         """The headers that mirror arguments of a call."""
         return self._tools.headers(tool, arguments)
+
+    def hints(self, tool: str) -> ToolHints:
+        """What the server says of a tool's effects."""
+        return self._tools.hints(tool)
 
     def forget(self, session: DeployedSession) -> None:
         """A session is closed."""

@@ -6,7 +6,7 @@ lost when a server dies. Knows its server and connections; knows neither transpo
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import anyio
@@ -27,6 +27,7 @@ from servers.deployed.results import (
     refused_reply,
     text_reply,
 )
+from servers.deployed.tools import ToolHints
 
 __all__ = ["DeployedSession"]
 
@@ -35,6 +36,8 @@ RETRIES: Final = 10
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 0.5
 """Between them; short, so that a server which is back is found within a second."""
+RESENDS: Final = 2
+"""Of a call that may be executed twice, where the process that had it ended."""
 FOLLOW_SECONDS: Final = 2.0
 """How long a server may take to say that it tells of changes; then requests go on without that."""
 _SUBSCRIBE: Final = "resources/subscribe"
@@ -43,6 +46,21 @@ _SUBSCRIBING: Final = (_SUBSCRIBE, _UNSUBSCRIBE)
 _TRANSLATED: Final = (*_SUBSCRIBING, "logging/setLevel", "ping")
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call of a tool, beside its params."""
+
+    hints: ToolHints
+    headers: Mapping[str, str] | None = None
+    """That mirror its arguments."""
+    resent: int = 0
+    """How often it was sent again after the process that had it ended."""
+
+
+_NO_CALL = _Call(ToolHints())
+"""Stands for what is never sent again."""
 
 
 class SessionHost(Protocol):
@@ -75,13 +93,17 @@ class SessionHost(Protocol):
         """The headers that mirror arguments of a call."""
         ...
 
+    def hints(self, tool: str) -> ToolHints:
+        """What the server says of a tool's effects."""
+        ...
+
     def forget(self, session: "DeployedSession") -> None:
         """A session is closed."""
         ...
 
 
 class DeployedSession:
-    """Calls run as they come: their order is the gateway's. Nothing that was sent is sent twice."""
+    """Calls run as they come: their order is the gateway's. Nothing is sent twice that may not be."""
 
     def __init__(
         self, host: SessionHost, *, key: str, past: Sequence[PastCall], end: str | None = None
@@ -128,7 +150,10 @@ class DeployedSession:
         try:
             with in_words(self._host.name):
                 headers = self._host.param_headers(tool, arguments)
-                return read_reply(await self._send("tools/call", params, exchange, headers))
+                call = _Call(self._host.hints(tool), headers)
+                result = await self._send("tools/call", params, exchange, call)
+                reply = read_reply(result)
+                return replace(reply, resent=call.resent) if call.resent else reply
         except InputError as error:
             return text_reply(error.message)
         except RelayedError as error:
@@ -142,7 +167,8 @@ class DeployedSession:
         ``logging/setLevel`` the level that later requests ask for.
         """
         with in_words(self._host.name):
-            return await self._send(method, {**params, **exchange.params}, exchange, None)
+            params = {**params, **exchange.params}
+            return await self._send(method, params, exchange, _NO_CALL)
 
     def watch(self, hear: Hear) -> None:
         """Pass on the notifications that belong to no request.
@@ -185,18 +211,20 @@ class DeployedSession:
         await self.aclose()
 
     async def _send(
-        self, method: str, params: JsonObject, exchange: Exchange, headers: Mapping[str, str] | None
+        self,
+        method: str,
+        params: JsonObject,
+        exchange: Exchange,
+        call: _Call,
     ) -> JsonObject:
         self._require_open()
         self._running += 1
         try:
-            result = await self._send_or_retry(method, params, exchange, headers)
+            result = await self._send_or_retry(method, params, exchange, call)
             if exchange.era is Era.HANDSHAKE and is_input_required(result):
 
                 async def repeat(further: JsonObject) -> JsonObject:
-                    return await self._send_or_retry(
-                        method, {**params, **further}, exchange, headers
-                    )
+                    return await self._send_or_retry(method, {**params, **further}, exchange, call)
 
                 what = f"tool {params.get('name')}" if method == "tools/call" else method
                 result = await answer_asks(result, exchange.channel, repeat, what=what)
@@ -207,15 +235,19 @@ class DeployedSession:
                 self._idle.set()
 
     async def _send_or_retry(
-        self, method: str, params: JsonObject, exchange: Exchange, headers: Mapping[str, str] | None
+        self,
+        method: str,
+        params: JsonObject,
+        exchange: Exchange,
+        call: _Call,
     ) -> JsonObject:
-        """Send once; repeat only what certainly reached nobody.
+        """Send once; repeat only what certainly reached nobody, and calls that may be executed twice.
 
         A server that does not know the session any more is there, and gets a new one without a pause; one
         that then does not know that either is as one that is not there.
         """
         pauses, retries = BackOff(FIRST_PAUSE, LONGEST_PAUSE, factor=3), 0
-        was_lost = False
+        was_lost, connection = False, None
         while True:
             try:
                 connection = await self._connect(exchange)
@@ -223,15 +255,29 @@ class DeployedSession:
                     return await self._translate(connection, method, params)
                 if method in _SUBSCRIBING:
                     return await self._subscribe(connection, method, params, exchange)
-                return await self._send_once(connection, method, params, exchange, headers)
+                return await self._send_once(connection, method, params, exchange, call)
             except NotSentError as error:
                 is_lost = isinstance(error, SessionLostError) and not was_lost
                 retries += not is_lost
                 if retries > RETRIES:
                     raise
                 was_lost = is_lost
+            except RelayedError:
+                raise  # it is an answer
+            except UpstreamError as error:
+                if not self._may_resend(call, connection):
+                    raise
+                call.resent += 1
+                _log.warning("%s; its tool may be called twice: sent again", error)
+            connection = None
             self._require_open()
             await anyio.sleep(0 if was_lost else pauses.next())
+
+    def _may_resend(self, call: _Call, connection: Connection | None) -> bool:
+        """True where the process that had a call ended, and a new one can stand for it."""
+        if not call.hints.is_repeatable or call.resent >= RESENDS:
+            return False
+        return connection is not None and connection.peer.fault is not None and self._lost is None
 
     async def _send_once(
         self,
@@ -239,7 +285,7 @@ class DeployedSession:
         method: str,
         params: JsonObject,
         exchange: Exchange,
-        headers: Mapping[str, str] | None,
+        call: _Call,
     ) -> JsonObject:
         """Send, and note what that did to the state and what the end of a connection does to the session."""
         is_sent = True
@@ -250,13 +296,13 @@ class DeployedSession:
             leveled = exchange
             if self._log_level is not None and exchange.log_level is None:
                 leveled = replace(exchange, log_level=self._log_level)
-            return await connection.request(method, params, leveled, headers, key=self._key)
+            return await connection.request(method, params, leveled, call.headers, key=self._key)
         except NotSentError:
             is_sent = False
             raise
         finally:
             connection.running -= 1
-            if is_sent and method == "tools/call":  # and maybe acted on, however this ends
+            if is_sent and method == "tools/call" and not _is_undone(call, connection):
                 self._has_state |= connection.peer.keeps_state and not self._host.is_shared
             if connection.peer.fault is not None:
                 await self._let_go(connection)
@@ -277,11 +323,11 @@ class DeployedSession:
             if wanted_by:
                 return {}
             del connection.subscribers[uri]
-            return await self._send_once(connection, method, params, exchange, None)
+            return await self._send_once(connection, method, params, exchange, _NO_CALL)
         is_known = self in wanted_by
         wanted_by.add(self)  # before it is answered: another may leave meanwhile
         try:
-            answer = await self._send_once(connection, method, params, exchange, None)
+            answer = await self._send_once(connection, method, params, exchange, _NO_CALL)
         except BaseException:
             if not is_known:
                 wanted_by.discard(self)
@@ -408,6 +454,15 @@ class DeployedSession:
             await connection.peer.request("logging/setLevel", {"level": level})
         except RelayedError as error:
             _log.warning("upstream %s refuses the log level %s: %s", self._host.name, level, error)
+
+
+def _is_undone(call: _Call, connection: Connection) -> bool:
+    """True where a call that was sent left nothing in its process, or left it in one that has ended.
+
+    Of any other call it is not known what it did, however it ended.
+    """
+    is_gone = call.hints.is_idempotent and connection.peer.fault is not None
+    return call.hints.is_read_only or is_gone
 
 
 def _is_more(level: str | None, other: str) -> bool:

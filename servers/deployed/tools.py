@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 import anyio
 from mcp.shared.inbound import (
@@ -18,13 +18,30 @@ from astra_mcp.errors import UpstreamError
 from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
 from servers.deployed.connecting import Connection
 
-__all__ = ["list_tools", "read_tools"]
+__all__ = ["ToolHints", "list_tools", "read_tools"]
 
 MAX_PAGES: Final = 1000
 LIST_SECONDS: Final = 30.0
 _OWN_MEMBERS: Final = ("name", "description", "inputSchema", "outputSchema")
 
 _log = logging.getLogger(__name__)
+
+
+class ToolHints(NamedTuple):
+    """What a server says of a tool's effects (MCP ``annotations``); what it leaves out is as MCP has it."""
+
+    is_read_only: bool = False
+    """It changes nothing."""
+    is_idempotent: bool = False
+    """To call it twice with the same arguments does what one call does."""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """True where a call may be sent again that may have been executed."""
+        return self.is_read_only or self.is_idempotent
+
+
+_NO_HINTS = ToolHints()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +53,12 @@ class ToolList:
         default_factory=dict[str, dict[tuple[str, ...], str]]
     )
     """Of the tools that mirror arguments into HTTP headers."""
+    hints_of: Mapping[str, ToolHints] = field(default_factory=dict[str, "ToolHints"])
+    """Of the tools of which the server says something."""
+
+    def hints(self, tool: str) -> ToolHints:
+        """What the server says of a tool's effects; nothing of one that it does not list."""
+        return self.hints_of.get(tool, _NO_HINTS)
 
     def headers(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, str] | None:
         """The ``Mcp-Param-*`` headers of a call."""
@@ -91,7 +114,16 @@ def read_tools(documents: Sequence[Mapping[str, Any]], *, name: str) -> ToolList
             else:
                 del specs[spec.name]
                 _log.warning("upstream %s: tool %r is left out: %s", name, spec.name, fault)
-    return ToolList(tuple(specs.values()), maps)
+    hints = {spec.name: hint for spec in specs.values() if (hint := _hints(spec)) != _NO_HINTS}
+    return ToolList(tuple(specs.values()), maps, hints)
+
+
+def _hints(spec: ToolSpec) -> ToolHints:
+    said: object = spec.extra.get("annotations")
+    if not isinstance(said, dict):
+        return _NO_HINTS
+    known = cast("Mapping[str, object]", said)
+    return ToolHints(known.get("readOnlyHint") is True, known.get("idempotentHint") is True)
 
 
 def _spec(document: Mapping[str, Any], name: str) -> ToolSpec | None:

@@ -138,20 +138,23 @@ class ServedHome(Cli):
 
 
 @contextmanager
-def listening(home: Path, name: str, *arguments: str, **more: str) -> Generator[ServedHome]:
+def listening(
+    home: Path, name: str, *arguments: str, launcher: Sequence[str] = (), **more: str
+) -> Generator[ServedHome]:
     """Run a command that listens as a program, until the block ends.
 
     Args:
         home: Of the program, which runs in the folder above.
         name: Of the command.
         arguments: Its arguments and options.
+        launcher: A command that runs the program, such as with less than this process may use.
         more: Variables of the program.
     """
     log = home.parent / "serve.log"
     with (
         log.open("w") as errors,
         subprocess.Popen(
-            command(name, "--port", "0", "--json", *arguments),
+            [*launcher, *command(name, "--port", "0", "--json", *arguments)],
             env=variables(home, **more),
             cwd=home.parent,
             stdin=subprocess.DEVNULL,
@@ -171,6 +174,8 @@ def listening(home: Path, name: str, *arguments: str, **more: str) -> Generator[
             process.kill()
 
 
-def served_home(home: Path, *options: str, **more: str) -> AbstractContextManager[ServedHome]:
-    """A home that ``astra-mcp serve`` serves, in another process."""
-    return listening(home, "serve", *options, **more)
+def served_home(
+    home: Path, *options: str, launcher: Sequence[str] = (), **more: str
+) -> AbstractContextManager[ServedHome]:
+    """A home that ``astra-mcp serve`` serves, in another process; see :func:`listening`."""
+    return listening(home, "serve", *options, launcher=launcher, **more)

@@ -17,6 +17,8 @@ MODERN = "2026-07-28"
 ERAS = sys.argv[1:] or ["handshake", "modern"]
 STATE = {"count": 0, "asked": 0, "tools": 1, "id": 0}
 SCHEMA = {"type": "object"}
+HINTS: dict[str, Any] = json.loads(os.environ.get("HINTS", "{}"))
+"""Annotations of tools, by their names."""
 WAITING: list[str] = []
 """Requests that came while an answer of the client was awaited."""
 
@@ -155,6 +157,14 @@ def mutter(arguments: dict[str, Any], _: dict[str, Any]) -> None:
     os._exit(3)
 
 
+def flicker(arguments: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    """Die at the first so many times that it is called, in whatever process."""
+    times = Path(os.environ["CALLS"]).read_text().splitlines().count("flicker")
+    if times <= arguments["deaths"]:
+        os._exit(3)
+    return text(f"seen at the call {times}")
+
+
 def show(arguments: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     """Answer what arrived: the params, the process, a variable of the environment."""
     variable = os.environ.get(arguments.get("variable", ""))
@@ -169,7 +179,7 @@ TOOLS = {
     f.__name__: f
     for f in (count, die, hang, garbage, progress, sample, need, spawn, grow, sleep, show, refuse)
 }
-UNLISTED = {f.__name__: f for f in (give_up, chat, odd, close_output, mutter)}
+UNLISTED = {f.__name__: f for f in (give_up, chat, odd, close_output, mutter, flicker)}
 
 
 def initialize(params: dict[str, Any]) -> dict[str, Any]:
@@ -192,9 +202,16 @@ def discover(_: dict[str, Any]) -> dict[str, Any]:
 
 def list_tools(params: dict[str, Any]) -> dict[str, Any]:
     """One tool a page, and further ones that only grew."""
-    names = [*TOOLS, *(f"grown_{n}" for n in range(1, STATE["tools"]))]
+    names = [
+        *TOOLS,
+        *(n for n in HINTS if n not in TOOLS),
+        *(f"grown_{n}" for n in range(1, STATE["tools"])),
+    ]
     place = int(params.get("cursor", 0))
-    page: dict[str, Any] = {"tools": [{"name": names[place], "inputSchema": SCHEMA, "title": "T"}]}
+    tool = {"name": names[place], "inputSchema": SCHEMA, "title": "T"}
+    if names[place] in HINTS:
+        tool["annotations"] = HINTS[names[place]]
+    page: dict[str, Any] = {"tools": [tool]}
     if place + 1 < len(names):
         page["nextCursor"] = str(place + 1)
     return page

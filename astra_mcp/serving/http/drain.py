@@ -8,13 +8,12 @@ from collections.abc import Callable
 import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.api.client import STOPPING
+from gateway.api.connections import RETRY_AFTER_SECONDS, STOPPING
 from gateway.edge.security import send_json
 
 __all__ = ["Drain", "IsStream", "is_listening"]
 
 HEALTH_PATHS = ("/healthz", "/readyz")
-RETRY_AFTER_SECONDS = 1
 
 IsStream = Callable[[Scope], bool]
 """True for a request whose answer has no end of its own, such as a stream of notifications."""

@@ -97,6 +97,10 @@ class Ferry:
         if arguments.get("do") == "sink silently":
             raise UpstreamError
         result = ToolResult.from_text("crossed")
+        if arguments.get("do") == "turn round":
+            return UpstreamReply(
+                result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED, resent=2
+            )
         if tool == "ask" and not exchange.params:
             result = ToolResult(content=(), asks=ASKS, meta={"dev.example/n": 1})
         return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
@@ -191,6 +195,16 @@ async def test_a_failed_call_says_why_and_that_the_run_is_over(home: Path) -> No
         assert state.failure is not None
         assert state.failure.boundary is Origin.UPSTREAM
         assert state.failure.message == "upstream ferry closed (exit status -9): bilge"
+
+
+async def test_a_record_says_how_often_a_call_was_sent_again(home: Path) -> None:
+    async with open_episodes(InMemoryCatalog(Ferry()), home, secret=SECRET) as episodes:
+        episode = await episodes.create(a_request())
+        for arguments in ({"do": "turn round"}, {}):
+            assert (await episode.call("cross", arguments)).text == "crossed"
+        shown = (await episodes.record(episode.id)).model_dump(mode="json")["calls"]
+        assert [call.get("resent") for call in shown] == [2, None]
+        assert episode.state().status is EpisodeStatus.OPEN
 
 
 async def test_a_failed_call_of_a_person_says_why_and_the_next_one_begins_anew(home: Path) -> None:

@@ -1,9 +1,7 @@
 """What an episode does with calls: order, limits, failures, exactly-once, reward."""
 
 import json
-import resource
-from collections.abc import AsyncIterator, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -302,38 +300,6 @@ async def test_an_idle_episode_expires_with_its_reward(life: Any) -> None:
         state = await episodes.state(episode.id)
         assert state.status is EpisodeStatus.EXPIRED
         assert state.reward is not None
-
-
-@contextmanager
-def room_left_on_disk(path: Path, size: int) -> Generator[None]:
-    """Let the kernel refuse to let the file grow by more than so many bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@pytest.mark.parametrize("room", [40, 280], ids=["at-its-start", "at-its-finish"])
-async def test_a_full_disk_fails_the_episode_and_leaves_the_record_whole(
-    episode: Episode, home: Path, room: int, server: Any
-) -> None:
-    await episode.call("add", {})
-    path = record_path(home / "records", episode.id)
-    before = read_record(path)
-    with room_left_on_disk(path, room):
-        refused = await episode.call("add", {})
-    assert refused.is_error
-    assert "coins" not in refused.text
-    state = episode.state()
-    assert (state.status, state.reward) == (EpisodeStatus.FAILED, None)
-    assert state.failure is not None
-    assert state.failure.boundary is Origin.GATEWAY
-    assert (await episode.call("add", {})).is_error
-    assert path.read_bytes().endswith(b"}\n")
-    assert read_record(path).finished_calls == before.finished_calls
-    assert len(server.executed) == (1 if room == 40 else 2)
 
 
 @pytest.mark.parametrize(

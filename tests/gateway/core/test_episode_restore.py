@@ -14,6 +14,7 @@ from astra_mcp.errors import (
     CapacityError,
     EpisodeEndedError,
     GatewayError,
+    NoSpaceError,
     RecordError,
     UnknownNameError,
     UpstreamError,
@@ -22,6 +23,7 @@ from gateway.api.wire import EpisodeLimits, EpisodeRequest
 from gateway.episodes.archive import find_record, replay_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import Record, RecordFile, read_record, record_path
+from gateway.episodes.room import DiskRoom
 
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 
@@ -165,7 +167,7 @@ async def test_an_episode_that_cannot_be_recorded_leaves_nothing_behind(
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
         try:
-            with pytest.raises(RecordError, match="free disk space"):
+            with pytest.raises(NoSpaceError, match="free disk space"):
                 await episodes.create(REQUEST)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -369,7 +371,7 @@ async def test_a_torn_last_line_is_cut_off_and_any_other_fault_is_named(
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"event": "call_sta')
     assert len(read_record(path).calls) == 1
-    RecordFile(home / "records", EpisodeId(episode.id)).close()
+    RecordFile(home / "records", EpisodeId(episode.id), DiskRoom(home / "reserve")).close()
     assert path.read_bytes() == whole
     path.write_bytes(whole.replace(b"call_started", b"call_begun", 1))
     with pytest.raises(GatewayError, match="line 2 is not a record event"):

@@ -185,8 +185,10 @@ def start_serve() -> Generator[StartServe]:
     """Starts gateway processes by home, options and variables, which end with the module."""
     with ExitStack() as stack:
 
-        def start(home: Path, *options: str, **more: str) -> ServedHome:
-            running = stack.enter_context(served_home(home, *options, **more))
+        def start(
+            home: Path, *options: str, launcher: Sequence[str] = (), **more: str
+        ) -> ServedHome:
+            running = stack.enter_context(served_home(home, *options, launcher=launcher, **more))
             stack.callback(running.process.kill)  # at once, whatever it has open
             return running
 

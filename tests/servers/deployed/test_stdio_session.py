@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from servers.deployed import DeployedServers, DeployedSession
 from deployed_workshop import (
     MemoryChannel,
     Noted,
+    calls_of,
     deployed,
     found,
     raw_entry,
@@ -152,6 +155,64 @@ async def test_a_shared_server_that_dies_is_started_again_for_all(shared: Deploy
     assert await text_of(one) == "1"
     assert found(shared).status == (ServerStatus.READY, "")
     assert await text_of(two) == "2"
+
+
+READ_ONLY, IDEMPOTENT = {"readOnlyHint": True}, {"idempotentHint": True}
+
+
+@asynccontextmanager
+async def hinting(
+    folder: Path, hints: Mapping[str, bool], **members: Any
+) -> AsyncGenerator[tuple[DeployedSession, Callable[[], list[str]]]]:
+    """A session with a server that says of its tool ``flicker`` what calling it twice does."""
+    env = {"CALLS": str(folder / "calls"), "HINTS": json.dumps({"flicker": hints})}
+    async with deployed(folder, raw=raw_entry(env=env, **members)) as servers:
+        await found(servers).prepare()
+        yield session(servers), lambda: calls_of(folder / "calls")
+
+
+@pytest.mark.parametrize("isolation", ["episode", "shared"])
+@pytest.mark.parametrize("hints", [READ_ONLY, IDEMPOTENT], ids=["read-only", "idempotent"])
+async def test_a_call_that_may_be_made_twice_is_sent_again_after_its_process_died(
+    tmp_path: Path, hints: Mapping[str, bool], isolation: str
+) -> None:
+    async with hinting(tmp_path, hints, isolation=isolation) as (one, calls):
+        reply = await one.call("flicker", {"deaths": 2})
+        assert (reply.result.text, reply.resent) == ("seen at the call 3", 2)
+        assert calls().count("flicker") == 3
+        assert await text_of(one) == "1"
+
+
+@pytest.mark.parametrize("hints", [READ_ONLY, IDEMPOTENT], ids=["read-only", "idempotent"])
+async def test_a_call_that_may_be_made_twice_is_sent_three_times_at_most(
+    tmp_path: Path, hints: Mapping[str, bool]
+) -> None:
+    async with hinting(tmp_path, hints) as (one, calls):
+        with pytest.raises(UpstreamError, match=r"exit status 3.*delivery unknown"):
+            await one.call("flicker", {"deaths": 99})
+        assert calls().count("flicker") == 3
+
+
+@pytest.mark.parametrize("hints", [{}, {"readOnlyHint": "true"}, {"destructiveHint": False}])
+async def test_a_call_is_sent_once_where_its_server_does_not_say_that_it_may_be_made_twice(
+    tmp_path: Path, hints: Mapping[str, Any]
+) -> None:
+    async with hinting(tmp_path, hints) as (one, calls):
+        with pytest.raises(UpstreamError, match="delivery unknown"):
+            await one.call("flicker", {"deaths": 1})
+        assert calls().count("flicker") == 1
+
+
+async def test_a_call_is_not_sent_again_where_the_process_took_the_state_of_others_along(
+    tmp_path: Path,
+) -> None:
+    async with hinting(tmp_path, READ_ONLY) as (one, calls):
+        assert await text_of(one) == "1"
+        with pytest.raises(UpstreamError, match="delivery unknown"):
+            await one.call("flicker", {"deaths": 1})
+        assert calls().count("flicker") == 1
+        with pytest.raises(UpstreamError, match="lost"):
+            await one.call("count", {})
 
 
 SECRET_TELLER = {

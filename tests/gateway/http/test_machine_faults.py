@@ -1,0 +1,251 @@
+"""A real gateway on a machine that lacks something: nothing ends, is lost or is done twice, and all goes on.
+
+Its clients send a call again, by its id, for as long as they are told to come again.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.errors import TransportError
+from astra_mcp.types import ToolResult
+from gateway.api.client import EpisodeClient, GatewayClient, RefusedError
+from gateway.api.connections import NO_FILES, NO_SPACE, Connections
+from gateway.api.wire import EpisodeCreated, EpisodeRequest
+from gateway.episodes.record import read_record, record_path
+
+from command_line import ServedHome
+from deployed_workshop import until
+from measured_programs import SUPPORT
+
+pytestmark = [pytest.mark.system, pytest.mark.volume]
+
+StartServe = Callable[..., ServedHome]
+PATIENCE_SECONDS = 60.0
+MEGABYTES = 160
+"""Of the disk; a gateway is not ready where less than 64 MiB are free."""
+
+
+class Agent:
+    """Calls one tool again and again, and sends each call until it is answered."""
+
+    def __init__(self, created: EpisodeCreated, http: Connections, tool: str) -> None:
+        self.created = created
+        self._client = EpisodeClient(created.mcp_url, http, reconnect_seconds=0.5)
+        self._tool = tool
+        self.answers: dict[str, ToolResult] = {}
+        """By the ids of the calls, which name their nonces too."""
+        self.refusals = 0
+
+    def _arguments(self, call_id: str) -> Mapping[str, Any]:
+        return {"amount": 1} if self._tool == "add" else {"nonce": call_id}
+
+    async def play(self, num_calls: int) -> None:
+        """Make so many calls more."""
+        for n in range(len(self.answers), len(self.answers) + num_calls):
+            call_id = f"{self.created.id[:8]}-{n}"
+            while call_id not in self.answers:
+                try:
+                    self.answers[call_id] = await self._client.call(
+                        self._tool, self._arguments(call_id), call_id=call_id
+                    )
+                except TransportError:
+                    self.refusals += 1
+                    await anyio.sleep(0.05)
+
+    def says(self) -> list[str]:
+        """What the tool told, in order."""
+        return [answer.text for answer in self.answers.values()]
+
+
+async def play_all(agents: Sequence[Agent], num_calls: int) -> None:
+    with anyio.fail_after(PATIENCE_SECONDS):
+        async with anyio.create_task_group() as group:
+            for agent in agents:
+                group.start_soon(agent.play, num_calls)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Generator[Path]:
+    """A disk of its own; a home lies on it."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    options = ("-t", "tmpfs", "-o", f"size={MEGABYTES}m", "tmpfs", str(folder))
+    if os.geteuid() != 0 or subprocess.run(("mount", *options), check=False).returncode:
+        pytest.skip("a disk can be mounted by root alone, where the machine lets it")
+    try:
+        yield folder
+    finally:
+        subprocess.run(("umount", "-l", str(folder)), check=True)
+
+
+@contextmanager
+def filled(disk: Path) -> Generator[None]:
+    """Leave not a byte free."""
+    path = disk / "filler"
+    piece = b"\0" * (1 << 20)
+    with path.open("wb", buffering=0) as file:
+        for size in (1 << 20, 4096, 1):
+            try:
+                while file.write(piece[:size]):
+                    pass
+            except OSError:
+                continue
+    try:
+        yield
+    finally:
+        path.unlink()
+
+
+def written_config(folder: Path) -> Path:
+    """A deployed server whose ``count`` writes its nonce into a ledger, on another disk."""
+    script = ["-P", "-S", str(SUPPORT / "faulty_server.py"), "--ledger", str(folder / "ledger")]
+    entry = {"command": sys.executable, "args": script, "isolation": "episode"}
+    file = folder / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"counted": entry}}))
+    return file
+
+
+def asking(**source: Any) -> EpisodeRequest:
+    return EpisodeRequest.model_validate({"source": source})
+
+
+PURSE = asking(kind="environment", name="purse")
+COUNTED = asking(kind="servers", names=["counted"], prompt="Count.")
+
+
+async def readiness(url: str) -> tuple[int, str]:
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        answer = await client.get(f"{url}/readyz")
+        return answer.status_code, answer.text
+
+
+async def ready_again(url: str) -> None:
+    for _ in range(100):
+        if (await readiness(url))[0] == 200:
+            return
+        await anyio.sleep(0.1)
+    pytest.fail((await readiness(url))[1])
+
+
+async def statuses(control: GatewayClient, agents: Sequence[Agent]) -> list[str]:
+    return [(await control.episode(agent.created.id)).status.value for agent in agents]
+
+
+def assert_whole(home: Path, agents: Sequence[Agent]) -> None:
+    """Every answer is recorded, once, as it was told."""
+    for agent in agents:
+        record = read_record(record_path(home / "records", agent.created.id))
+        told = {c.call_id: c.result for c in record.finished_calls}
+        assert told == agent.answers
+        assert len(record.calls) == len(agent.answers)
+
+
+async def test_a_full_disk_ends_nothing_and_all_goes_on_once_there_is_room(
+    start_serve: StartServe, counter_bundle: Path, small_disk: Path, tmp_path: Path
+) -> None:
+    home = small_disk / "home"
+    config = written_config(tmp_path)
+    options = ("--environments", str(counter_bundle), "--mcp-config", str(config))
+    running = start_serve(home, *options)
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 8 + [COUNTED] * 8)
+        agents = [
+            Agent(created, control.http, "add" if place < 8 else "count")
+            for place, created in enumerate(made)
+        ]
+        await play_all(agents, 5)
+        async with anyio.create_task_group() as group:
+            group.start_soon(play_all, agents, 40)
+            await anyio.sleep(0.2)
+            with filled(small_disk):
+                await until(lambda: all(agent.refusals for agent in agents))
+                assert await statuses(control, agents) == ["open"] * 16
+                status, text = await readiness(running.url)
+                assert status == 503
+                assert "No space left" in text
+                async with httpx2.AsyncClient(trust_env=False) as client:
+                    answer = await client.post(
+                        f"{running.url}/v1/episodes",
+                        json=PURSE.model_dump(mode="json"),
+                        headers={"Authorization": f"Bearer {running.key}"},
+                    )
+                assert (answer.status_code, answer.json()["error"]["code"]) == (503, NO_SPACE)
+                assert int(answer.headers["retry-after"]) > 0
+        assert_whole(home, agents)
+        for agent in agents[:8]:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 46)]
+        executed = Counter((tmp_path / "ledger").read_text().split())
+        assert executed == Counter([i for agent in agents[8:] for i in agent.answers])
+        await ready_again(running.url)
+        assert await statuses(control, agents) == ["open"] * 16
+
+
+async def test_a_gateway_that_is_killed_on_a_full_disk_goes_on_where_it_was(
+    start_serve: StartServe, counter_bundle: Path, small_disk: Path
+) -> None:
+    home = small_disk / "home"
+    options = ("--environments", str(counter_bundle))
+    running = start_serve(home, *options)
+    port = running.url.rpartition(":")[2]
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 16)
+        agents = [Agent(created, control.http, "add") for created in made]
+        await play_all(agents, 5)
+        await control.close_episode(made[0].id)
+        async with anyio.create_task_group() as group:
+            group.start_soon(play_all, agents[1:], 40)
+            with filled(small_disk):
+                await until(lambda: all(agent.refusals for agent in agents[1:]))
+                before = await statuses(control, agents)
+                running.process.send_signal(signal.SIGKILL)
+                running.process.wait(20)
+                restarted = start_serve(home, *options, "--port", port)
+                assert restarted.url == running.url
+                assert await statuses(control, agents) == before
+                assert before == [EpisodeStatus.CLOSED.value, *["open"] * 15]
+        assert_whole(home, agents)
+        for agent in agents[1:]:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 46)]
+
+
+async def test_episodes_are_refused_before_the_files_of_others_run_out(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    options = ("--environments", str(counter_bundle))
+    running = start_serve(home, *options, launcher=("sh", "-c", 'ulimit -n 256; exec "$@"', "sh"))
+    async with GatewayClient(running.url, running.key) as control:
+        made: list[EpisodeCreated] = []
+        codes: list[str] = []
+        with anyio.move_on_after(20):  # each refusal is waited for by the client for a while
+            while len(made) < 200 and not codes:
+                try:
+                    made.append(await control.create_episode(PURSE))
+                except RefusedError as refusal:
+                    codes.append(refusal.code)
+        assert codes == [NO_FILES]
+        assert len(made) >= 40
+        agents = [Agent(created, control.http, "add") for created in made]
+        await play_all(agents, 3)
+        for agent in agents:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 4)]
+            assert agent.refusals == 0
+        assert await statuses(control, agents) == ["open"] * len(agents)
+        person = EpisodeClient(running.server_url("purse"), control.http)
+        assert (await person.call("add", {"amount": 2})).text == '{"total": 2}'
+        await control.close_episodes([made[0].id, made[1].id])  # the person's state took one place
+        await control.create_episode(PURSE)
+        assert_whole(home, agents)
