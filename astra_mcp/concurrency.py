@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 import anyio
@@ -14,6 +14,7 @@ from astra_mcp.errors import BudgetSpentError
 
 __all__ = [
     "BackOff",
+    "LocksByName",
     "Timer",
     "completed",
     "completed_at_once",
@@ -150,6 +151,28 @@ def _rest_of(work: Coroutine[Any, Any, Result], waiting: Any) -> Generator[Any, 
             waiting = step(argument)
         except StopIteration as end:
             return end.value
+
+
+class LocksByName:
+    """A lock for each name, for as long as somebody holds it or waits for it."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._locks: dict[str, tuple[anyio.Lock, int]] = {}
+        """With how many hold it or wait for it."""
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncGenerator[None]:
+        """Do what the block does while nobody else does it under this name."""
+        lock, count = self._locks.get(name, (anyio.Lock(), 0))
+        self._locks[name] = lock, count + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, count = self._locks.pop(name)
+            if count > 1:
+                self._locks[name] = lock, count - 1
 
 
 class BackOff:

@@ -321,12 +321,8 @@ class Episode:
         if self._ended is None:
             return None
         limit = self._opened.limits.calls
-        is_reached = limit is not None and self._num_agent_calls >= limit
-        return refusal_of(
-            self._ended,
-            goes_on=self.endpoint is not None,
-            limit=limit if is_reached else None,
-        )
+        reached = limit if limit is not None and self._num_agent_calls >= limit else None
+        return refusal_of(self._ended, goes_on=self.endpoint is not None, limit=reached)
 
     async def _repeat(
         self,
@@ -575,9 +571,8 @@ class Episode:
         self._answers.told |= record.told
         self._last_activity = record.last_at.timestamp()
         self._ended = record.ended
-        for (
-            last
-        ) in record.finished_calls:  # the gateway may have died before it could write the end
+        # The gateway may have died before it could write the end.
+        for last in record.finished_calls:
             if is_failure(last.origin):
                 failure = Failure(boundary=last.origin, message=last.result.text)
                 self.end(EpisodeStatus.FAILED, failure)

@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import LocksByName, shielded
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -111,8 +111,7 @@ class Episodes:
         """Set once an episode is held; nothing is swept before."""
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
-        self._restoring: dict[str, tuple[anyio.Lock, int]] = {}
-        """Of each episode that is being restored: who is at it, and how many want it."""
+        self._restoring = LocksByName()
 
     async def create(self, request: EpisodeRequest) -> Episode:
         """Open an episode: fix its tool list, its seed and its job, and begin its record.
@@ -466,16 +465,9 @@ class Episodes:
         """Restore an episode; whoever asks for it meanwhile waits, and finds it."""
         if not _ID_PATTERN.fullmatch(episode):
             raise UnknownNameError(_NO_EPISODE)
-        lock, waiting = self._restoring.get(episode, (anyio.Lock(), 0))
-        self._restoring[episode] = lock, waiting + 1
-        try:
-            async with lock:
-                known = self._live.get(episode) or self._ended.get(episode)
-                return known or await self._restore_alone(episode)
-        finally:
-            lock, waiting = self._restoring.pop(episode)
-            if waiting > 1:
-                self._restoring[episode] = lock, waiting - 1
+        async with self._restoring.hold(episode):
+            known = self._live.get(episode) or self._ended.get(episode)
+            return known or await self._restore_alone(episode)
 
     async def _restore_alone(self, episode: str) -> Episode:
         # Nobody else writes the record of an episode that is not in memory, so that it stays what was read.

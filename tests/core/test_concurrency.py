@@ -6,7 +6,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.concurrency import BackOff, Timer, completed_at_once, map_concurrently
+from astra_mcp.concurrency import (
+    BackOff,
+    LocksByName,
+    Timer,
+    completed_at_once,
+    map_concurrently,
+)
 from astra_mcp.errors import BudgetSpentError
 
 
@@ -160,3 +166,24 @@ async def test_work_that_does_not_wait_is_done_at_once_also_by_its_mistake() -> 
         assert await completed_at_once(work(1)) == 1
         with pytest.raises(ZeroDivisionError):
             await completed_at_once(work(0))
+
+
+async def test_a_name_is_held_by_one_at_a_time_and_other_names_wait_for_nobody() -> None:
+    locks, held, order = LocksByName(), anyio.Event(), list[str]()
+
+    async def hold(name: str) -> None:
+        async with locks.hold(name):
+            order.append(name)
+            if name == "a":
+                await held.wait()
+            order.append(name)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hold, "a")
+        await settle()
+        group.start_soon(hold, "a")
+        group.start_soon(hold, "b")
+        await settle()
+        assert order == ["a", "b", "b"]
+        held.set()
+    assert order == ["a", "b", "b", "a", "a", "a"]
