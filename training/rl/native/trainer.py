@@ -277,7 +277,7 @@ class _Run:
             await anyio.to_thread.run_sync(self._supervision.keep, number + 1, played)
         return {
             **figures_of_rollouts(alone, filled),
-            **figures_of_help(played),
+            **figures_of_help([(help_of(one.trajectory), one.reward) for one in played]),
             **watched,
             **learned,
             "cpu_seconds/generation": policy.cpu_seconds,
@@ -352,7 +352,7 @@ async def _guidance(settings: RlSettings, playground: Playground) -> Guidance | 
             "signals.schedule.alarms names start, and the dialect"
             f" {playground.renderer.dialect.name} has no start of a call"
         )
-    if not (signals.demonstrations.members or signals.hints.members or signals.is_supervised):
+    if not (signals.num_helped or signals.is_supervised):
         return None
     if signals.reflects:
         require_speakable(playground.renderer)

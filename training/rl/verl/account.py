@@ -10,6 +10,7 @@ from secrets import token_hex
 from statistics import fmean, pvariance
 
 from training.rl.native.settings import Earned
+from training.signals.supervision.guidance import Help
 
 __all__ = ["Account", "Line", "figures_of_lines", "last_failure"]
 
@@ -22,6 +23,8 @@ class Line:
     """As verl counts: 0 is a validation before the first step."""
     kind: str
     """``train``, ``greedy`` or ``sampled``."""
+    help: Help = Help.NONE
+    """How the policy was helped."""
     group: int
     sample: int
     episode: str | None
@@ -61,7 +64,8 @@ class Account:
         """Read what all processes wrote; a line that is being written is not there yet."""
         for file in sorted(folder.glob("*.jsonl")):
             for text in file.read_bytes().split(b"\n")[:-1]:
-                yield Line(**json.loads(text))
+                found = json.loads(text)
+                yield Line(**{**found, "help": Help(found["help"])})
 
 
 def last_failure(lines: Iterable[Line]) -> str:
