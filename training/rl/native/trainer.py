@@ -61,7 +61,7 @@ from training.signals.supervision.guidance import (
     SIGNALS,
     Guidance,
     Help,
-    check_group,
+    check_users,
     figures_of_help,
     help_of,
 )
@@ -345,7 +345,7 @@ class _Run:
 async def _guidance(settings: RlSettings, playground: Playground) -> Guidance | None:
     """Find what the signals of a run are made of; None where there are none."""
     signals = settings.signals
-    check_group(signals, settings.training.group_size, has_users=playground.users is not None)
+    check_users(signals, has_users=playground.users is not None)
     has_probe = CallProbe.of(playground.renderer, playground.tokenizer) is not None
     if "start" in signals.schedule.alarms and not has_probe:
         raise ConfigError(

@@ -42,8 +42,8 @@ class Line:
     failure: str | None = None
 
     def earned(self, kind: Earned) -> float | None:
-        """What of its reward a run trains by."""
-        return self.reward if kind == "f1" else getattr(self, kind)
+        """What of its reward a run trains by; None where it failed."""
+        return self.reward if kind == "f1" or self.reward is None else getattr(self, kind)
 
 
 class Account:

@@ -83,8 +83,8 @@ def _check_correction(config: Any) -> None:
     if correction and correction.bypass_mode and sampler.sampler_kwargs.num_helped:
         raise ConfigError(
             "verl.overrides: algorithm.rollout_correction.bypass_mode trains by log-probabilities as they"
-            " were sampled, and those of members with demonstrations or hints are not the policy's own: leave it"
-            " out, or signals"
+            " were sampled, and those of members with demonstrations or hints are not the policy's own:"
+            " leave it out, or signals"
         )
 
 

@@ -23,7 +23,6 @@ from training.rl.verl.plan import Plan
 from training.rl.verl.processes import environment, open_process, open_ray, read_end
 from training.rl.verl.settings import VerlSettings
 from training.rl.verl.stretching import stretch
-from training.rollout.plan import Source
 from training.sft.run_folder import RunFolder
 from training.sft.training import Ending, Outcome, Progress
 from training.signals.supervision.gold import Speech
@@ -31,7 +30,6 @@ from training.signals.supervision.guidance import (
     SIGNALS,
     Guidance,
     Help,
-    check_group,
     figures_of_help,
 )
 
@@ -96,7 +94,8 @@ async def train_by_verl(
     """
     played = reached.playground
     sources = [question.source for question in played.questions]
-    guidance = await _guidance(settings, played, sources)
+    speech = Speech(played.renderer, played.tokenizer)
+    guidance = await Guidance.of(settings.signals, played.gateway, sources, speech)
     folder = RunFolder.open(settings, played.digests | guidance.digests, versions)
     lock = RunLock(settings.out)
     try:
@@ -129,9 +128,8 @@ async def check_by_verl(
         What verl is told, by its own names.
 
     Raises:
-        ConfigError: verl does not take it, or signals leave a group no member that plays alone.
+        ConfigError: verl does not take it.
     """
-    check_group(settings.signals, settings.training.group_size, has_users=False)
     with TemporaryDirectory(prefix="astra-mcp-") as folder:
         place = Path(folder)
         overrides = overrides_of(settings, limits, Places(place), model)
@@ -143,16 +141,6 @@ async def check_by_verl(
         if process.returncode != 0:
             raise ConfigError(_fault(place, log))
     return dict(each.split("=", 1) for each in overrides)
-
-
-async def _guidance(
-    settings: VerlSettings, played: Playground, sources: Sequence[Source]
-) -> Guidance:
-    """Find what the signals of a run are made of; nothing where there are none."""
-    signals = settings.signals
-    check_group(signals, settings.training.group_size, has_users=False)
-    speech = Speech(played.renderer, played.tokenizer)
-    return await Guidance.of(signals, played.gateway, sources, speech)
 
 
 class _Run:

@@ -32,7 +32,7 @@ __all__ = [
     "SIGNALS",
     "Guidance",
     "Help",
-    "check_group",
+    "check_users",
     "figures_of_help",
     "help_of",
     "marked",
@@ -77,18 +77,12 @@ def _help_for(sample: int, settings: SignalSettings) -> Help:
     return Help.HINT if sample < settings.num_helped else Help.NONE
 
 
-def check_group(settings: SignalSettings, group_size: int, *, has_users: bool) -> None:
-    """Refuse signals that leave the policy no member of its own, or that its episodes cannot have.
+def check_users(settings: SignalSettings, *, has_users: bool) -> None:
+    """Refuse signals that episodes with a user who speaks cannot have.
 
     Raises:
-        ConfigError: They do.
+        ConfigError: There are some.
     """
-    helped = settings.num_helped
-    if helped and helped >= group_size:
-        raise ConfigError(
-            f"signals guide {helped} members of each group, and a group has {group_size}: the policy plays"
-            " at least one alone"
-        )
     if has_users and (settings.demonstrations.members or settings.is_supervised):
         raise ConfigError(
             "gold calls answer no user who goes on speaking: leave user.model out, or signals.demonstrations"
