@@ -39,9 +39,10 @@ from training.signals.supervision.questions import QuestionKey
 
 from scripted_policy import END, CharacterTokenizer, ScriptedPolicy, call, tiny_renderer
 
+NAMES = ("harbour", "market", "station")
 QUESTIONS = [
     Question(source=SourceEnvironment(kind="environment", name=name), version=name[:1])
-    for name in ("harbour", "market", "station")
+    for name in NAMES
 ]
 PHASES = {"schedule": {"first": 5}, "supervision": {"learning_rate": 1e-5}}
 HELP = {"demonstrations": {"members": 1, "closing": "Done."}, "hints": {"members": 1}}
@@ -131,7 +132,7 @@ async def test_a_group_plays_the_same_episodes_with_both_back_ends(
 
 
 def guided_plan(tmp_path: Path) -> Plan:
-    keys = [QuestionKey(question.source.name, None) for question in QUESTIONS]
+    keys = [QuestionKey(name, None) for name in NAMES]
     settings = settings_of(tmp_path, signals=HELP, training={"group_size": 4})
     return replace(
         plan_of(tmp_path),

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from secrets import token_hex
 from statistics import fmean, pvariance
+from typing import Any
 
 from training.rl.native.settings import Earned
 from training.signals.supervision.guidance import Help
@@ -64,8 +65,9 @@ class Account:
         """Read what all processes wrote; a line that is being written is not there yet."""
         for file in sorted(folder.glob("*.jsonl")):
             for text in file.read_bytes().split(b"\n")[:-1]:
-                found = json.loads(text)
-                yield Line(**{**found, "help": Help(found["help"])})
+                found: dict[str, Any] = json.loads(text)
+                found["help"] = Help(found["help"])
+                yield Line(**found)
 
 
 def last_failure(lines: Iterable[Line]) -> str:
