@@ -245,8 +245,11 @@ def check_batches(begun: Path, client: GatewayClient, model: Path) -> None:
         assert len(contexts) == len(turns)
         prompt = contexts[0][: len(contexts[0]) - len(suffix)]
         assert (_HINT in tokenizer.decode(prompt)) == (prompt != row["prompts"]) == (sample == 1)
-        for context, (begin, _) in zip(contexts, turns, strict=True):
+        for context, (begin, end) in zip(contexts, turns, strict=True):
             assert context == [*prompt, *row["responses"][:begin], *suffix]
+            ends = [at in tokenizer.end_ids for at in row["responses"][begin:end]]
+            assert not any(ends[:-1])
+            assert ends[-1] or end - begin == 32
 
 
 def written(mask: Sequence[int]) -> Iterator[tuple[int, int]]:
