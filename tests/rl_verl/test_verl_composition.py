@@ -38,3 +38,10 @@ def test_what_verl_refuses_is_told_in_its_words_and_without_a_trace(tmp_path: Pa
     assert found.returncode != 0
     assert "verl does not take its configuration" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_probabilities_as_they_were_sampled_and_help_do_not_go_together(tmp_path: Path) -> None:
+    bypass = 'verl.overrides = ["algorithm.rollout_correction.bypass_mode=true"]'
+    found = dry_run(tmp_path, f'preset = "qwen3-4b"\nsignals.hints.members = 1\n{bypass}')
+    assert found.returncode != 0
+    assert "leave it out, or signals" in " ".join(found.stderr.split())

@@ -6,16 +6,22 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeId
 from gateway.api.client import GatewayClient
+from training.render import load_tokenizer
 from training.rl.verl.account import Line
+from training.rl.verl.plan import Plan
+from training.signals.supervision.questions import QuestionKey
 
 from micro_runs import open_micro_gateway, play_oracle, write_micro_bundles
 from verl_runs import VerlRun, find_verl, open_gateway
@@ -67,6 +73,19 @@ device = "cpu"
 gradient_checkpointing = false
 start_seconds = 1200
 """
+_GUIDED = """
+overrides = [
+    "trainer.v1.sampler.custom_sampler.path=pkg://seen_by_verl",
+    "trainer.v1.sampler.custom_sampler.name=SeenBatches",
+    'actor_rollout_ref.rollout.agent.agent_loop_config_path="{agents}"',
+]
+[signals.demonstrations]
+members = 1
+closing = "Done."
+[signals.hints]
+members = 1
+"""
+_HINT = "These calls lead to the answer:"
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +170,99 @@ def test_a_run_outlives_kills_of_gateway_and_player_and_ctrl_c_leaves_no_process
         assert f"stopped at step {step}, which is saved" in said
         assert (run.out / "checkpoints" / f"global_step_{step}" / "actor").exists()
         assert not run.processes()
+
+
+def test_gold_and_hints_help_in_real_episodes_of_which_verl_trains_on_the_policys_part(
+    pupil: VerlRun,
+) -> None:
+    run = replace(pupil, name="guided")
+    begun, agents = run.out / "verl" / "from-0", run.place / "agents.json"
+    loop = {
+        "name": "astra_mcp",
+        "_target_": "seen_by_verl.SeenLoop",
+        "plan": str(begun / "plan.json"),
+    }
+    agents.write_text(json.dumps([loop]))
+    config = config_of(run, steps=2)
+    text = config.read_text().replace("mini_batches = 2", "mini_batches = 1")
+    config.write_text(text + _GUIDED.format(agents=agents))
+    with open_gateway(run) as gateway:
+        run.train(config)
+        lines = [line for line in run.lines if line.kind == "train"]
+        check_record(gateway.client(), lines)
+        check_batches(begun, gateway.client(), run.place / "pupil/weights/step-00000060")
+    groups = {line.group for line in lines}
+    for group in groups:
+        kinds = Counter(line.help for line in lines if line.group == group)
+        assert kinds == {"gold": 1, "hint": 1, "none": 2}
+    assert all(line.reward >= 0.999 for line in lines if line.help == "gold" and line.reward)
+    told = [json.loads(line)["data"] for line in (begun / "metrics.jsonl").read_text().splitlines()]
+    for step in (1, 2):
+        figures = run.figures(step)
+        assert figures["signals/gold/reward"] >= 0.999
+        helped = figures["signals/gold/episodes"], figures["signals/hint/episodes"]
+        assert [*helped, figures["rollout/episodes"] / 2] == [figures["filling/groups"]] * 3
+        assert figures["rollout_correlation"] > 0.999
+        assert figures["gradient_norm"] > 0
+        # The ratio is 1 where nothing is learnt yet, and no correction takes help for another policy's.
+        assert figures["drift"] == pytest.approx(0, abs=1e-5)
+        assert told[step]["rollout_corr/kl"] == pytest.approx(0, abs=1e-5)
+
+
+def check_batches(begun: Path, client: GatewayClient, model: Path) -> None:
+    """Hold the tensors that verl trained on against gold, and against what was sampled behind what."""
+    tokenizer, renderer = load_tokenizer(str(model))
+    plan, suffix = Plan.read(begun / "plan.json"), tokenizer.encode(renderer.sampling_only)
+    episodes = {each["key"]: each for file in begun.glob("contexts-*") for each in lines_in(file)}
+    gold = dict[str, Any]()
+
+    async def ask() -> None:
+        async with client as gateway:
+            for key, episode in episodes.items():
+                if episode["split"] == "train":
+                    source = plan.group(episode["group"], 0)[0].source
+                    question = QuestionKey.of_source(source)
+                    assert question is not None
+                    gold[key] = await gateway.gold(*question)
+
+    anyio.run(ask)
+    batches = lines_in(begun / "batches.jsonl")
+    assert [len(batch["rows"]) for batch in batches] == [4 * 4] * 2
+    for row in (row for batch in batches for row in batch["rows"]):
+        sample, contexts = int(row["key"].split("_")[1]), episodes[row["key"]]["contexts"]
+        turns = [*written(row["response_mask"])]
+        assert _HINT not in tokenizer.decode([*row["prompts"], *row["responses"]])
+        if sample == 0:
+            assert contexts == []
+            assert sum(row["rm_scores"]) >= 0.999
+            said = [tokenizer.decode(row["responses"][begin:end]) for begin, end in turns]
+            calls = [
+                [(c.name, json.loads(c.arguments)) for c in renderer.parse(s).calls] for s in said
+            ]
+            assert calls == [*([(c.tool, c.arguments)] for c in gold[row["key"]]), []]
+            assert renderer.parse(said[-1]).content == "Done."
+            continue
+        assert len(contexts) == len(turns)
+        prompt = contexts[0][: len(contexts[0]) - len(suffix)]
+        assert (_HINT in tokenizer.decode(prompt)) == (prompt != row["prompts"]) == (sample == 1)
+        for context, (begin, end) in zip(contexts, turns, strict=True):
+            assert context == [*prompt, *row["responses"][:begin], *suffix]
+            ends = [at in tokenizer.end_ids for at in row["responses"][begin:end]]
+            assert not any(ends[:-1])
+            assert ends[-1] or end - begin == 32
+
+
+def written(mask: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where turns begin and end; something is always shown between two."""
+    at = 0
+    for is_written, tokens in groupby(mask):
+        begin, at = at, at + len([*tokens])
+        if is_written:
+            yield begin, at
+
+
+def lines_in(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def players(run: VerlRun) -> set[Path]:

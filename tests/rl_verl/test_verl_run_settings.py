@@ -1,19 +1,23 @@
 """What is known of a run by verl before verl is loaded: its settings, its plan, its account."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from astra_mcp.errors import ConfigError
+from astra_mcp.trajectory import UserMessage
 from gateway.api.client import GatewayClient
+from gateway.api.seams import GoldCall
 from gateway.api.wire import DistractorRequest, FailureRequest, SourceEnvironment
 from training.rl.core.policy import PolicyLimits
+from training.rl.core.policy_agent import Guide
 from training.rl.native import generation
 from training.rl.native.agenda import Question
 from training.rl.native.generation import Generation
@@ -28,13 +32,20 @@ from training.rl.verl.stretching import stretch
 from training.rl.verl.versions import check_verl
 from training.rollout.plan import Rollout
 from training.sft.configuring import read_settings_of
+from training.signals.supervision.gold import GoldGuide, Speech
+from training.signals.supervision.guidance import Help, help_of
+from training.signals.supervision.hints import HintGuide
+from training.signals.supervision.questions import QuestionKey
 
-from scripted_policy import CharacterTokenizer, ScriptedPolicy, tiny_renderer
+from scripted_policy import END, CharacterTokenizer, ScriptedPolicy, call, tiny_renderer
 
+NAMES = ("harbour", "market", "station")
 QUESTIONS = [
     Question(source=SourceEnvironment(kind="environment", name=name), version=name[:1])
-    for name in ("harbour", "market", "station")
+    for name in NAMES
 ]
+PHASES = {"schedule": {"first": 5}, "supervision": {"learning_rate": 1e-5}}
+HELP = {"demonstrations": {"members": 1, "closing": "Done."}, "hints": {"members": 1}}
 
 
 def settings_of(tmp_path: Path, **sections: Any) -> VerlSettings:
@@ -69,7 +80,10 @@ def plan_of(tmp_path: Path, questions: Sequence[Question] = QUESTIONS) -> Plan:
         ({"user": {"model": "simulated"}}, "user.model"),
         ({"limits": {"user_turns": 3}}, "user_turns"),
         ({"alarms": {"collapse": "stop"}}, "alarms"),
-        ({"signals": {"hints": {"members": 1}}}, "signals"),
+        ({"signals": {"demonstrations": {"members": 1, "shaping": "luffy"}}}, "shaping"),
+        ({"signals": HELP}, "guide 2 members of each group, and a group has 2"),
+        ({"signals": PHASES}, "signals.schedule.*a run of its own.*train sft"),
+        ({"signals": PHASES | {"reflections": {}}}, "signals.schedule"),
         ({"training": {"mini_batches": 3}}, "mini_batches"),
         ({"verl": {"devices": 3}}, "verl.devices"),
         ({"verl": {"devices": 2, "tensor_parallel": 3}}, "tensor_parallel"),
@@ -112,9 +126,61 @@ async def test_a_group_plays_the_same_episodes_with_both_back_ends(
         native.next_number = number
         with pytest.raises(NotImplementedError):
             await native.play(5, 4)
-    expected = [rollout for number in range(12) for rollout in plan.agenda.group(number, 5)]
+    expected = [rollout for number in range(12) for rollout in plan.group(number, 5)]
     assert played == expected
     assert len({rollout.labels.get("distractors") for rollout in played}) == 3
+
+
+def guided_plan(tmp_path: Path) -> Plan:
+    keys = [QuestionKey(name, None) for name in NAMES]
+    settings = settings_of(tmp_path, signals=HELP, training={"group_size": 4})
+    return replace(
+        plan_of(tmp_path),
+        settings=settings,
+        gold={key: (GoldCall(tool=f"ask_{key}", arguments={"n": 1}, solves=(0,)),) for key in keys},
+        hints={key: f"Look at the {key}." for key in keys},
+    )
+
+
+async def test_both_back_ends_help_the_same_members(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, text = guided_plan(tmp_path), (tiny_renderer(), CharacterTokenizer())
+    guidance, told = plan.guidance(Speech(*text)), list[tuple[Rollout, Guide | None]]()
+
+    async def note(*args: Any, guides: Mapping[int, Guide], **_: Any) -> list[Any]:
+        told.extend((rollout, guides.get(at)) for at, rollout in enumerate(args[4]))
+        raise NotImplementedError
+
+    monkeypatch.setattr(generation, "play_policy", note)
+    client = GatewayClient("http://127.0.0.1:1", "key")  # never opened
+    native = Generation(
+        plan.settings, client, ScriptedPolicy(str), text, QUESTIONS, guidance=guidance
+    )
+    with pytest.raises(NotImplementedError):
+        await native.play(5, 2)
+    played = [rollout for rollout, _ in told]
+    assert played == [rollout for number in (0, 1) for rollout in plan.group(number, 5)]
+    kinds = [Help.GOLD, Help.HINT, Help.NONE, Help.NONE] * 2
+    assert [help_of(rollout) for rollout in played] == kinds
+    by_verl = [guidance.guides([rollout]).get(0) for rollout in played]  # verl plays one by one
+    assert [type(each) for each in by_verl] == [type(guide) for _, guide in told]
+    assert [type(each) for each in by_verl] == [GoldGuide, HintGuide, NoneType, NoneType] * 2
+
+
+def test_help_is_read_from_a_plan_as_it_was_written(tmp_path: Path) -> None:
+    plan, text = guided_plan(tmp_path), (tiny_renderer(), CharacterTokenizer())
+    plan.write(tmp_path / "plan.json")
+    read = Plan.read(tmp_path / "plan.json")
+    members = read.group(0, 0)
+    guides, name = read.guidance(Speech(*text)).guides(members), members[0].environment
+    turns = [guides[0].turn(number) for number in (0, 1)]
+    said = [text[1].decode(turn.ids) for turn in turns if turn is not None]
+    assert said == [call(f"ask_{name}", '{"n": 1}'), f"Done.{END}"]
+    hinted = guides[1].prompt([UserMessage(content="Where?")], [])
+    assert hinted is not None
+    assert f"Look at the {name}." in text[1].decode(hinted)
+    assert (read.gold.keys(), read.hints) == (plan.gold.keys(), plan.hints)
 
 
 def test_how_long_ray_may_take_is_no_part_of_a_run(tmp_path: Path) -> None:
@@ -160,6 +226,7 @@ def test_batches_clip_and_limits_are_said_in_the_words_of_verl(tmp_path: Path) -
     assert told["actor_rollout_ref.actor.kl_loss_coef"] == "0.0001"
     assert told["data.max_prompt_length"] == told["data.max_response_length"] == "512"
     assert told["trainer.test_freq"] == "-1"
+    assert told["+trainer.v1.sampler.sampler_kwargs.num_helped"] == "0"
 
 
 @pytest.mark.parametrize(
@@ -237,6 +304,7 @@ def test_episodes_of_all_processes_come_to_the_figures_of_a_step(tmp_path: Path)
     assert (figures["rollout/reward"], figures["rollout/calls"]) == (0.75, 3)
     assert figures["rollout/stops/turns"] == 1
     assert figures_of_lines(lines, "rollout/", "recall")["rollout/reward"] == 1.0
+    assert {line.help for line in lines} == {Help.NONE}
     assert last_failure(lines) == "at the boundary gateway: gone"
 
 

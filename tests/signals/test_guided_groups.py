@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from astra_mcp.errors import ConfigError
 from training.evaluation import sampler
 from training.render import encode
 from training.rl.core.playing import PolicyTrajectory
@@ -106,20 +105,6 @@ async def test_a_hint_stands_in_what_is_sampled_and_in_nothing_that_is_trained(
     for line in figures_in(tmp_path / "run"):
         assert line["signals/hint/episodes"] == 2
         assert line["drift"] == pytest.approx(0, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("signals", "message"),
-    [
-        ({"demonstrations": {"members": 4}}, "guide 4 members of each group, and a group has 4"),
-    ],
-)
-async def test_signals_that_no_run_can_have_are_refused(
-    start: Path, harbour: SmallGateway, tmp_path: Path, signals: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        await SignalRun(start, harbour).train(tmp_path / "run", signals=signals)
-    assert not (tmp_path / "run").exists()
 
 
 async def test_a_gold_turn_that_is_too_long_fails_its_episode_by_name(

@@ -20,6 +20,8 @@ from training.sft.run_folder import METRICS, read_metrics
 __all__ = ["Gateway", "VerlRun", "find_verl", "open_gateway"]
 
 _MINUTES = 60
+_SUPPORT = str(Path(__file__).parent)
+"""Where parts of verl's that a test names are found by its processes."""
 
 
 def find_verl() -> Path:
@@ -67,6 +69,9 @@ class VerlRun:
             "ASTRA_MCP_ENVIRONMENTS": json.dumps([str(self.environments)]),
             "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1",
+            "PYTHONPATH": os.pathsep.join(
+                [_SUPPORT, *filter(None, [os.environ.get("PYTHONPATH")])]
+            ),
         }
 
     @property

@@ -1,7 +1,6 @@
 """Puts the parts of a run of GRPO together: model, gateway, questions, and what people see."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from importlib.util import find_spec
 from threading import Event
 
@@ -10,14 +9,13 @@ import typer
 from astra_mcp.cli.rollout.bounds import open_users
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
+from astra_mcp.cli.train.supervisor import open_adviser, signals_shown
 from astra_mcp.cli.train.watched import Watched, settings_of_preflight
-from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
-from astra_mcp.llm.config import Role
 from astra_mcp.report.console import ExitCode, fail, out, run_async, say
 from astra_mcp.report.shown import Table, whole
 from astra_mcp.serving.process.gateway_access import open_gateway_access
-from astra_mcp.synthesis.asking import Asks
 from astra_mcp.types import JsonObject
 from gateway.api.client import GatewayClient
 from training.render import load_tokenizer
@@ -26,7 +24,6 @@ from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
 from training.sft.model import find_model
 from training.sft.training import Ending, Outcome, Progress
-from training.signals.supervision.schedule import Schedule
 
 __all__ = ["run_rl"]
 
@@ -84,7 +81,7 @@ async def _run(
         open_gateway_access(told, url=settings.url) as access,
         GatewayClient(access.url, access.key) as client,
         open_users(told, settings.user.model, "user.model") as users,
-        _open_adviser(settings, told) as adviser,
+        open_adviser(settings, told) as adviser,
         hearing_signals(stop),
     ):
         questions = await find_questions(client, settings)
@@ -115,41 +112,6 @@ async def _run(
     return outcome, shown
 
 
-@asynccontextmanager
-async def _open_adviser(settings: RlSettings, told: Settings) -> AsyncGenerator[Asks | None]:
-    """Open the model that writes hints and reflections; None where none does."""
-    if not settings.signals.needs_model:
-        yield None
-        return
-    from astra_mcp.llm.model import open_model  # noqa: PLC0415 - a second to import
-
-    config = told.models.of_role(Role.GENERATOR)
-    if not config.model:
-        raise ConfigError(
-            'a source of signals is "model", which is that of models.generator.model, and that is not set'
-        )
-    async with open_model(Role.GENERATOR, config) as model:
-        yield model
-
-
-def _signals_shown(settings: RlSettings) -> str:
-    """Say which signals a run has."""
-    signals, told = settings.signals, list[str]()
-    size = settings.training.group_size
-    if signals.demonstrations.members:
-        told.append(f"{signals.demonstrations.members} of {size} members play gold")
-    if signals.hints.members:
-        by = signals.hints.source
-        told.append(f"{signals.hints.members} of {size} are given hints by a {by}")
-    if signals.is_supervised:
-        planned = Schedule(signals.schedule).planned(settings.training.steps)
-        steps = [*map(str, planned), *(f"alarm {name}" for name in signals.schedule.alarms)]
-        told.append(
-            f"supervision ({signals.supervision.kind}) behind {', '.join(steps) or 'no step'}"
-        )
-    return "; ".join(told) or "none"
-
-
 def _print_plan(
     settings: RlSettings, playground: Playground, versions: Mapping[str, str], *, as_json: bool
 ) -> JsonObject:
@@ -163,7 +125,7 @@ def _print_plan(
             f"{training.steps:,} of {training.groups} groups of {training.group_size} episodes;"
             f" {training.mini_batches} updates each, learning rate {training.learning_rate:g}"
         ),
-        "signals": _signals_shown(settings),
+        "signals": signals_shown(settings),
         "filling": f"spread above {filling.min_spread:g}, age {age}, refills up to {filling.max_refills}",
         "checkpoints": f"every {settings.checkpoints.every} steps into {settings.out}",
     }

@@ -9,6 +9,7 @@ import typer
 
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
+from astra_mcp.cli.train.supervisor import open_adviser, signals_shown
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import ExitCode, out, print_json, run_async, say
@@ -82,10 +83,11 @@ async def _run(
     model = fetch(find_model(settings.model))
     tokenizer, renderer = load_tokenizer(model)
     limits = _limits(settings, model)
-    stop = Event()
+    stop, told = Event(), load_settings()
     async with (
-        open_gateway_access(load_settings(), url=settings.url) as access,
+        open_gateway_access(told, url=settings.url) as access,
         GatewayClient(access.url, access.key) as client,
+        open_adviser(settings, told) as adviser,
         hearing_signals(stop),
     ):
         questions = await find_questions(client, settings)
@@ -95,6 +97,7 @@ async def _run(
             tokenizer=tokenizer,
             questions=questions,
             held_out=await find_held_out(client, settings, questions),
+            adviser=adviser,
         )
         reached = Reached(
             playground=playground, url=access.url, key=access.key, limits=limits, model=model
@@ -129,6 +132,7 @@ def _print_plan(
             f" turn {limits.turn_tokens:,} and together {limits.context_tokens:,} tokens"
         ),
         "filling": f"spread above {filling.min_spread:g}, age {age}, refills up to {filling.max_refills}",
+        "signals": signals_shown(settings),
         "checkpoints": f"every {settings.checkpoints.every} steps into {settings.out}",
     }
     if not as_json:

@@ -19,7 +19,7 @@ from training.rl.native.agenda import Agenda, Question
 from training.rl.native.settings import RlSettings
 from training.rollout.plan import Rollout
 from training.rollout.users.user import Users
-from training.signals.supervision.guidance import GUIDED, Guidance, Help, help_of
+from training.signals.supervision.guidance import GUIDED, Guidance, Help, help_of, marked
 
 __all__ = [
     "Generation",
@@ -167,15 +167,8 @@ class Generation:
         )
 
     def _rollouts(self, number: int, step: int) -> list[Rollout]:
-        return [
-            replace(rollout, labels={**rollout.labels, **self._help(rollout.sample)})
-            for rollout in self._agenda.group(number, step)
-        ]
-
-    def _help(self, sample: int) -> dict[str, str]:
-        """Label a member that is helped."""
-        kind = self._guidance.help(sample) if self._guidance else Help.NONE
-        return {} if kind is Help.NONE else {GUIDED: kind}
+        group = self._agenda.group(number, step)
+        return marked(group, self._guidance.settings) if self._guidance else group
 
     def _watch(self, groups: Sequence[Group[Member]], played: Sequence[PolicyTrajectory]) -> None:
         is_lost = all(group.rewards is None for group in groups)

@@ -228,6 +228,16 @@ class RlSettings(FrozenModel):
         return self
 
     @model_validator(mode="after")
+    def _leaves_a_member_alone(self) -> Self:
+        helped, size = self.signals.num_helped, self.training.group_size
+        if helped and helped >= size:
+            raise ValueError(
+                f"signals guide {helped} members of each group, and a group has {size}: the policy plays at"
+                " least one alone"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _can_be_scheduled(self) -> Self:
         schedule = self.signals.schedule
         if schedule.stages and self.training.steps > sum(schedule.stages):

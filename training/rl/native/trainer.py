@@ -61,7 +61,7 @@ from training.signals.supervision.guidance import (
     SIGNALS,
     Guidance,
     Help,
-    check_group,
+    check_users,
     figures_of_help,
     help_of,
 )
@@ -277,7 +277,7 @@ class _Run:
             await anyio.to_thread.run_sync(self._supervision.keep, number + 1, played)
         return {
             **figures_of_rollouts(alone, filled),
-            **figures_of_help(played),
+            **figures_of_help([(help_of(one.trajectory), one.reward) for one in played]),
             **watched,
             **learned,
             "cpu_seconds/generation": policy.cpu_seconds,
@@ -345,14 +345,14 @@ class _Run:
 async def _guidance(settings: RlSettings, playground: Playground) -> Guidance | None:
     """Find what the signals of a run are made of; None where there are none."""
     signals = settings.signals
-    check_group(signals, settings.training.group_size, has_users=playground.users is not None)
+    check_users(signals, has_users=playground.users is not None)
     has_probe = CallProbe.of(playground.renderer, playground.tokenizer) is not None
     if "start" in signals.schedule.alarms and not has_probe:
         raise ConfigError(
             "signals.schedule.alarms names start, and the dialect"
             f" {playground.renderer.dialect.name} has no start of a call"
         )
-    if not (signals.demonstrations.members or signals.hints.members or signals.is_supervised):
+    if not (signals.num_helped or signals.is_supervised):
         return None
     if signals.reflects:
         require_speakable(playground.renderer)

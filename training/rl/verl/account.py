@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from secrets import token_hex
 from statistics import fmean, pvariance
+from typing import Any
 
 from training.rl.native.settings import Earned
+from training.signals.supervision.guidance import Help
 
 __all__ = ["Account", "Line", "figures_of_lines", "last_failure"]
 
@@ -22,6 +24,8 @@ class Line:
     """As verl counts: 0 is a validation before the first step."""
     kind: str
     """``train``, ``greedy`` or ``sampled``."""
+    help: Help = Help.NONE
+    """How the policy was helped."""
     group: int
     sample: int
     episode: str | None
@@ -39,8 +43,8 @@ class Line:
     failure: str | None = None
 
     def earned(self, kind: Earned) -> float | None:
-        """What of its reward a run trains by."""
-        return self.reward if kind == "f1" else getattr(self, kind)
+        """What of its reward a run trains by; None where it failed."""
+        return self.reward if kind == "f1" or self.reward is None else getattr(self, kind)
 
 
 class Account:
@@ -61,7 +65,9 @@ class Account:
         """Read what all processes wrote; a line that is being written is not there yet."""
         for file in sorted(folder.glob("*.jsonl")):
             for text in file.read_bytes().split(b"\n")[:-1]:
-                yield Line(**json.loads(text))
+                found: dict[str, Any] = json.loads(text)
+                found["help"] = Help(found["help"])
+                yield Line(**found)
 
 
 def last_failure(lines: Iterable[Line]) -> str:

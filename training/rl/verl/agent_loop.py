@@ -33,6 +33,8 @@ from training.rl.verl.settings import VerlSettings
 from training.rollout.plan import Rollout
 from training.rollout.run import run_rollout
 from training.sft.model import model_config
+from training.signals.supervision.gold import Speech
+from training.signals.supervision.guidance import help_of
 
 __all__ = ["EpisodeLoop"]
 
@@ -44,6 +46,7 @@ class _Stage:
         self.plan = plan
         self.limits = limits_of_episode(plan.settings, limits_of_model(model_config(plan.model)))
         self.tokenizer, self.renderer = load_tokenizer(plan.model)
+        self.guidance = plan.guidance(Speech(self.renderer, self.tokenizer))
         self.account = Account(plan.episodes)
         settings = plan.settings
         self.seats = asyncio.Semaphore(settings.limits.concurrency // settings.verl.workers)
@@ -80,7 +83,7 @@ class EpisodeLoop(AgentLoopBase):
             planned = stage.plan.validation[place]
             rollout, kind, temperature = planned.rollout, planned.kind, planned.temperature
         else:
-            rollout = stage.plan.agenda.group(place, max(step - 1, 0))[sample]
+            rollout = stage.plan.group(place, max(step - 1, 0))[sample]
             kind, temperature = "train", 1.0
         writer = _Writer(self, sampling_params, temperature)
         log = TokenLog()
@@ -93,6 +96,7 @@ class EpisodeLoop(AgentLoopBase):
                     Line(
                         step=step,
                         kind=kind,
+                        help=help_of(rollout),
                         group=place,
                         sample=sample,
                         episode=None,
@@ -113,6 +117,7 @@ class EpisodeLoop(AgentLoopBase):
             write=writer,
             leave=lambda _player: None,
             limits=stage.limits,
+            guides=stage.guidance.guides([rollout]),
         )
         gateway = await stage.gateway()
         return await run_rollout(gateway, agent, rollout, limits=stage.limits.of_play)
@@ -164,6 +169,7 @@ def _line(trajectory: Trajectory, log: TokenLog, *, step: int, kind: str, place:
     return Line(
         step=step,
         kind=kind,
+        help=help_of(trajectory),
         group=place,
         sample=trajectory.sample or 0,
         episode=trajectory.episode_id,

@@ -73,7 +73,19 @@ def compose(overrides: Sequence[str]) -> Any:
         )
     except (HydraException, AssertionError, ValueError) as error:
         raise ConfigError(f"verl does not take its configuration: {error}") from None
+    _check_correction(config)
     return config
+
+
+def _check_correction(config: Any) -> None:
+    """Refuse to train by what help sampled, of which the policy's own log-probabilities are not known."""
+    correction, sampler = config.algorithm.rollout_correction, config.trainer.v1.sampler
+    if correction and correction.bypass_mode and sampler.sampler_kwargs.num_helped:
+        raise ConfigError(
+            "verl.overrides: algorithm.rollout_correction.bypass_mode trains by log-probabilities as they"
+            " were sampled, and those of members with demonstrations or hints are not the policy's own:"
+            " leave it out, or signals"
+        )
 
 
 def _all(
@@ -165,6 +177,7 @@ def _of_trainer(settings: VerlSettings, places: Places) -> Iterator[tuple[str, o
     yield f"+{sampler}.plan", str(places.plan)
     yield f"+{sampler}.num_groups", settings.training.groups
     yield f"+{sampler}.group_size", settings.training.group_size
+    yield f"+{sampler}.num_helped", settings.signals.num_helped
     yield f"+{sampler}.min_spread", filling.min_spread
     yield f"+{sampler}.max_age", filling.max_age
     yield f"+{sampler}.max_refills", filling.max_refills

@@ -42,6 +42,7 @@ class FilledBatches(ReplayBuffer):
         asked = sampler_kwargs
         self._refill: Any = self.refill_fn
         self._group_size = int(asked.group_size)
+        self._num_helped = int(asked.num_helped)
         self._episodes = Plan.read(asked.plan).episodes
         self._filling = BatchFilling[str](
             num_groups=asked.num_groups,
@@ -51,8 +52,10 @@ class FilledBatches(ReplayBuffer):
         )
         self._is_restored = False
         self._lost_rounds = 0
-        self.fresh: tuple[str, ...] = ()
-        """Trajectories of the newest batch whose groups did not wait."""
+        self.helped: tuple[str, ...] = ()
+        """Trajectories of the newest batch in which the policy was helped."""
+        self.comparable: tuple[str, ...] = ()
+        """Those that the step's weights sampled without help: their groups did not wait."""
         self.before_looking: Callable[[], None] = _nothing
         """Called each time before the store is looked at."""
 
@@ -75,7 +78,10 @@ class FilledBatches(ReplayBuffer):
         filled = anyio.run(self._filling.fill, global_steps, partial(self._play, global_steps))
         keys = [key for group in filled.groups for key in group.members]
         fresh = (group for group in filled.groups if group.step == global_steps)
-        self.fresh = tuple(key for group in fresh for key in group.members)
+        self.helped = tuple(filter(self._is_helped, keys))
+        self.comparable = tuple(
+            key for group in fresh for key in group.members if not self._is_helped(key)
+        )
         self._sync_metadata_from_transfer_queue()
         tags = [self.partitions[_TRAIN][key] for key in keys]
         waiting = {_uid(key) for group in self._filling.buffered for key in group.members}
@@ -125,6 +131,9 @@ class FilledBatches(ReplayBuffer):
             tq.kv_clear(partition_id=_TRAIN, keys=stale)
         self._filling.restore(self._groups(waiting))
         self._is_restored = True
+
+    def _is_helped(self, key: str) -> bool:
+        return _session_of(key) < self._num_helped
 
     def _terminal(self) -> set[str]:
         return self.finished_keys[_TRAIN] | self.failure_keys[_TRAIN]

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -16,7 +16,7 @@ from training.checkpoints.lock import RunLock
 from training.rl.core.policy import PolicyLimits
 from training.rl.native.measuring import open_trackers
 from training.rl.native.trainer import Playground
-from training.rl.verl.account import Account, figures_of_lines
+from training.rl.verl.account import Account, Line, figures_of_lines
 from training.rl.verl.configuration import AGENT, CHECKPOINTS, STOP, Places, overrides_of
 from training.rl.verl.driver import FAULT
 from training.rl.verl.plan import Plan
@@ -25,6 +25,13 @@ from training.rl.verl.settings import VerlSettings
 from training.rl.verl.stretching import stretch
 from training.sft.run_folder import RunFolder
 from training.sft.training import Ending, Outcome, Progress
+from training.signals.supervision.gold import Speech
+from training.signals.supervision.guidance import (
+    SIGNALS,
+    Guidance,
+    Help,
+    figures_of_help,
+)
 
 __all__ = ["Reached", "check_by_verl", "train_by_verl"]
 
@@ -80,13 +87,21 @@ async def train_by_verl(
         should_stop: Asked now and then; the step under way is finished and saved.
 
     Raises:
-        ConfigError: The folder holds another run, or verl does not take its configuration.
+        ConfigError: The folder holds another run, verl does not take its configuration, or a question lacks
+            what a signal is made of.
+        ModelError: The model gave no hint.
         TrainingError: Ray does not start, or the run ends early; names the log.
     """
-    folder = RunFolder.open(settings, reached.playground.digests, versions)
+    played = reached.playground
+    sources = [question.source for question in played.questions]
+    speech = Speech(played.renderer, played.tokenizer)
+    guidance = await Guidance.of(settings.signals, played.gateway, sources, speech)
+    folder = RunFolder.open(settings, played.digests | guidance.digests, versions)
     lock = RunLock(settings.out)
     try:
-        run = _Run(settings, reached, folder)
+        place = settings.out / SIGNALS
+        guidance = await guidance.advised(played.gateway, sources, played.adviser, place)
+        run = _Run(settings, reached, folder, guidance)
         if run.began_at >= settings.training.steps:
             return run.outcome(is_stopped=False)
         folder.log_from(run.began_at or -1)  # what was told before step 1 is made anew, too
@@ -131,7 +146,9 @@ async def check_by_verl(
 class _Run:
     """One start of a run, in a folder of its own below the run's."""
 
-    def __init__(self, settings: VerlSettings, reached: Reached, folder: RunFolder) -> None:
+    def __init__(
+        self, settings: VerlSettings, reached: Reached, folder: RunFolder, guidance: Guidance
+    ) -> None:
         self._settings = settings
         self._folder = folder
         self.began_at = _saved(settings.out)
@@ -144,9 +161,9 @@ class _Run:
             rmtree(self.place)
         self.place.mkdir(parents=True)
         (settings.out / STOP).unlink(missing_ok=True)
-        self._write(reached)
+        self._write(reached, guidance)
 
-    def _write(self, reached: Reached) -> None:
+    def _write(self, reached: Reached, guidance: Guidance) -> None:
         played = reached.playground
         model, factor = reached.model, self._settings.verl.rope_factor
         if factor is not None:
@@ -158,6 +175,8 @@ class _Run:
             held_out=played.held_out,
             url=reached.url,
             episodes=self._episodes,
+            gold=guidance.gold,
+            hints=guidance.hints,
         )
         places = Places(self.place)
         plan.write(places.plan)
@@ -232,11 +251,19 @@ class _Run:
         lines = [line for line in Account.read(self._episodes) if line.step == step]
         figures: dict[str, float] = {}
         if played := [line for line in lines if line.kind == "train"]:
-            figures |= figures_of_lines(played, "rollout/", self._settings.objective.reward)
+            figures |= self._trained_on(played)
         for kind in ("greedy", "sampled"):
             if judged := [line for line in lines if line.kind == kind]:
                 figures |= figures_of_lines(judged, f"{kind}/")
         return figures
+
+    def _trained_on(self, played: Sequence[Line]) -> Mapping[str, float]:
+        earned = self._settings.objective.reward
+        alone = [line for line in played if line.help is Help.NONE]
+        return {
+            **figures_of_lines(alone, "rollout/", earned),
+            **figures_of_help([(line.help, line.earned(earned)) for line in played]),
+        }
 
 
 def _fault(place: Path, log: Path) -> str:

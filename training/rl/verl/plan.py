@@ -6,18 +6,23 @@ that the same file plays the same groups with both.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from gateway.api.seams import GoldCall
 from gateway.api.wire import DistractorRequest, FailureRequest
 from training.rl.native.agenda import Agenda, Question
 from training.rl.native.settings import DistractorShare
 from training.rl.verl.settings import VerlSettings
 from training.rollout.plan import Rollout, Source, plan_rollouts
+from training.signals.supervision.gold import Gold, Speech
+from training.signals.supervision.guidance import Guidance, marked
+from training.signals.supervision.hints import Hints
+from training.signals.supervision.questions import QuestionKey
 
 __all__ = ["Asked", "Plan"]
 
@@ -50,11 +55,32 @@ class Plan:
     """Of the gateway; its key is in the environment of the processes."""
     episodes: Path
     """A folder, in which each process that plays keeps an account of its episodes."""
+    gold: Gold = field(default_factory=dict[QuestionKey, Sequence[GoldCall]])
+    """Of each question, where members of groups are helped by it."""
+    hints: Hints = field(default_factory=dict[QuestionKey, str])
 
     @cached_property
-    def agenda(self) -> Agenda:
-        """The groups of training."""
+    def _agenda(self) -> Agenda:
         return Agenda(self.settings, self.questions)
+
+    def group(self, number: int, step: int) -> list[Rollout]:
+        """Give the episodes of a group, those marked in which the policy is helped.
+
+        Args:
+            number: Of the group.
+            step: Of training, from 0, for which it is played.
+        """
+        return marked(self._agenda.group(number, step), self.settings.signals)
+
+    def guidance(self, speech: Speech) -> Guidance:
+        """Give what helps those that are marked.
+
+        Args:
+            speech: Of the policy.
+        """
+        return Guidance(
+            settings=self.settings.signals, speech=speech, gold=self.gold, hints=self.hints
+        )
 
     @cached_property
     def validation(self) -> Sequence[Asked]:
@@ -88,6 +114,11 @@ class Plan:
             held_out=[(_SOURCE.validate_python(s), version) for s, version in found["held_out"]],
             url=found["url"],
             episodes=Path(found["episodes"]),
+            gold={
+                QuestionKey(*key): [GoldCall.model_validate(call) for call in calls]
+                for key, calls in found["gold"]
+            },
+            hints={QuestionKey(*key): text for key, text in found["hints"]},
         )
 
     def _as_json(self) -> dict[str, Any]:
@@ -99,6 +130,11 @@ class Plan:
             "held_out": [[s.model_dump(mode="json"), version] for s, version in self.held_out],
             "url": self.url,
             "episodes": str(self.episodes),
+            "gold": [
+                [key, [call.model_dump(mode="json") for call in calls]]
+                for key, calls in self.gold.items()
+            ],
+            "hints": [*map(list, self.hints.items())],
         }
 
 

@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from astra_mcp.types import FrozenModel
 from training.rl.native.settings import LimitSettings, RlSettings
 from training.signals.health.alarms import AlarmSettings
-from training.signals.supervision.settings import SignalSettings
 
 __all__ = ["DeviceSettings", "VerlSettings"]
 
@@ -77,8 +76,16 @@ class VerlSettings(RlSettings):
             raise ValueError("limits.user_turns: with verl the prompt is all that is said")
         if self.alarms != AlarmSettings():
             raise ValueError("alarms: the native trainer alone raises them")
-        if self.signals != SignalSettings():
-            raise ValueError("signals: the native trainer alone gives them")
+        if self.signals.demonstrations.shaping != "none":
+            raise ValueError(
+                "signals.demonstrations.shaping: verl's loss is the same for all tokens; leave it out"
+            )
+        if self.signals.is_supervised:
+            raise ValueError(
+                "signals.schedule, and what goes with it: with verl no phase comes between steps. Make each"
+                " stage a run of its own (docs/verl.md): `train rl --backend verl` of so many steps, `train"
+                " sft` from its model on gold, and `train rl --backend verl` from the model of that"
+            )
         if training.groups % training.mini_batches:
             raise ValueError(
                 f"training.mini_batches: {training.groups} groups have no {training.mini_batches} equal"

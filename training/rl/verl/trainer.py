@@ -58,15 +58,26 @@ class GatewayTrainer(PPOTrainerSync):
         return batch
 
     def _compute_old_log_prob(self, batch: Any, metrics: dict[str, Any]) -> Any:
-        """Compare with what the same weights sampled: groups that waited are left out."""
+        """Compare with what the same weights sampled: groups that waited and help are left out."""
         batch = super()._compute_old_log_prob(batch, metrics=metrics)
         found = tq.kv_batch_get(
-            keys=[*self._batches.fresh],
+            keys=[*self._batches.comparable],
             partition_id=batch.partition_id,
             select_fields=[*_COMPARED],
         )
         metrics.update(calculate_debug_metrics(DataProto(batch=found.to_padded_tensor())))
+        self._own_helped(batch.partition_id)
         return batch
+
+    def _own_helped(self, partition: str) -> None:
+        """Take trajectories with help for the policy's own, so that no correction weighs them otherwise."""
+        helped = [*self._batches.helped]
+        if helped:
+            found = tq.kv_batch_get(
+                keys=helped, partition_id=partition, select_fields=["old_log_probs"]
+            )
+            found["rollout_log_probs"] = found.pop("old_log_probs")
+            tq.kv_batch_put(keys=helped, partition_id=partition, fields=found)
 
     def on_step_begin(self) -> None:
         """Leave where the step before was to be the last one."""

@@ -1,6 +1,6 @@
 """Who of a group is helped, and how: the first members play gold, the next ones are given a hint."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
@@ -13,7 +13,6 @@ from astra_mcp.synthesis.asking import Asks
 from astra_mcp.trajectory import Trajectory
 from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
-from training.rl.core.playing import PolicyTrajectory
 from training.rl.core.policy_agent import Guide
 from training.rollout.plan import Rollout, Source
 from training.signals.supervision.gold import Gold, GoldGuide, Speech, find_gold
@@ -28,7 +27,16 @@ from training.signals.supervision.questions import QuestionKey, QuestionRow
 from training.signals.supervision.reviews import read_texts
 from training.signals.supervision.settings import SignalSettings
 
-__all__ = ["GUIDED", "SIGNALS", "Guidance", "Help", "check_group", "figures_of_help", "help_of"]
+__all__ = [
+    "GUIDED",
+    "SIGNALS",
+    "Guidance",
+    "Help",
+    "check_users",
+    "figures_of_help",
+    "help_of",
+    "marked",
+]
 
 SIGNALS = "signals"
 """Folder of what signals leave in a run's folder."""
@@ -47,23 +55,34 @@ class Help(StrEnum):
     """The policy was given a hint."""
 
 
-def help_of(trajectory: Trajectory) -> Help:
-    """Say how an episode of a run came to be."""
-    return Help(trajectory.labels.get(GUIDED, Help.NONE))
+def help_of(played: Trajectory | Rollout) -> Help:
+    """Say how an episode of a run came to be, or is to come."""
+    return Help(played.labels.get(GUIDED, Help.NONE))
 
 
-def check_group(settings: SignalSettings, group_size: int, *, has_users: bool) -> None:
-    """Refuse signals that leave the policy no member of its own, or that its episodes cannot have.
+def marked(group: Iterable[Rollout], settings: SignalSettings) -> list[Rollout]:
+    """Label the members of a group that are helped; all others are as they were."""
+    return [
+        replace(each, labels={**each.labels, GUIDED: kind})
+        if (kind := _help_for(each.sample, settings)) is not Help.NONE
+        else each
+        for each in group
+    ]
+
+
+def _help_for(sample: int, settings: SignalSettings) -> Help:
+    """Say how the member of that number is helped."""
+    if sample < settings.demonstrations.members:
+        return Help.GOLD
+    return Help.HINT if sample < settings.num_helped else Help.NONE
+
+
+def check_users(settings: SignalSettings, *, has_users: bool) -> None:
+    """Refuse signals that episodes with a user who speaks cannot have.
 
     Raises:
-        ConfigError: They do.
+        ConfigError: There are some.
     """
-    guided = settings.demonstrations.members + settings.hints.members
-    if guided and guided >= group_size:
-        raise ConfigError(
-            f"signals guide {guided} members of each group, and a group has {group_size}: the policy plays"
-            " at least one alone"
-        )
     if has_users and (settings.demonstrations.members or settings.is_supervised):
         raise ConfigError(
             "gold calls answer no user who goes on speaking: leave user.model out, or signals.demonstrations"
@@ -158,21 +177,12 @@ class Guidance:
             name: sha256(canonical_json(part)).hexdigest() for name, part in parts.items() if part
         }
 
-    def help(self, sample: int) -> Help:
-        """Say how the member of that number is helped."""
-        demonstrations = self.settings.demonstrations.members
-        if sample < demonstrations:
-            return Help.GOLD
-        if sample < demonstrations + self.settings.hints.members:
-            return Help.HINT
-        return Help.NONE
-
     def guides(self, rollouts: Sequence[Rollout]) -> Mapping[int, Guide]:
-        """Make the guides of those that are helped, by their places."""
+        """Make the guides of those that are marked, by their places."""
         made: dict[int, Guide] = {}
         for place, rollout in enumerate(rollouts):
             key = QuestionKey.of_source(rollout.source)
-            kind = Help(rollout.labels.get(GUIDED, Help.NONE))
+            kind = help_of(rollout)
             if key is not None and kind is Help.GOLD:
                 made[place] = self.player(key)
             elif key is not None and kind is Help.HINT:
@@ -184,12 +194,16 @@ class Guidance:
         return GoldGuide(self.gold[key], self.settings.demonstrations.closing, self.speech)
 
 
-def figures_of_help(played: Sequence[PolicyTrajectory]) -> dict[str, float]:
-    """Count the episodes of each kind of help, and give what they earned."""
+def figures_of_help(played: Sequence[tuple[Help, float | None]]) -> dict[str, float]:
+    """Count the episodes of each kind of help, and give what they earned.
+
+    Args:
+        played: Of each episode how it came to be, and what it earned; None where it failed.
+    """
     found: dict[str, float] = {}
     for kind in (Help.GOLD, Help.HINT):
-        helped = [one for one in played if help_of(one.trajectory) is kind]
-        earned = [one.reward for one in helped if one.reward is not None]
+        helped = [reward for how, reward in played if how is kind]
+        earned = [reward for reward in helped if reward is not None]
         if helped:
             found[f"signals/{kind.value}/episodes"] = len(helped)
         if earned:

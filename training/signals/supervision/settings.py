@@ -176,6 +176,11 @@ class SignalSettings(FrozenModel):
         return self
 
     @property
+    def num_helped(self) -> int:
+        """Members of each group that do not play alone, the first ones."""
+        return self.demonstrations.members + self.hints.members
+
+    @property
     def is_supervised(self) -> bool:
         """There are phases of supervision."""
         return not self.schedule.is_empty
