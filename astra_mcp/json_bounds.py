@@ -19,6 +19,10 @@ loop for 40 ms at most. A call that people and models make holds tens.
 MAX_DEPTH: Final = 200
 """Levels of objects and lists. What is written again is written by orjson, which goes 254 levels deep;
 arguments of a call may have 100, beyond which their answer says so in words, and lie 3 deep themselves."""
+_BYTES_OF_VALUE: Final = 32
+_USUAL_BYTES: Final = 64 << 10
+"""Outside of texts a body has 32 bytes for each value that it may hold, and these in any case: integers of
+thousands of digits are costly to read."""
 BATCH_VALUES: Final = 80 * 1024
 """Of a batch of 1,024 requests. One that says all that can be said, with a dozen labels, has 75."""
 
@@ -44,7 +48,11 @@ def bounds_fault(body: bytes, max_values: int = MAX_VALUES) -> str | None:
     if len(body) <= max_values:  # each of them takes one
         if is_flat or _depth(brackets) <= MAX_DEPTH:
             return None
-    elif is_flat and len(brackets) + body.count(b",") + body.count(b":") < max_values:
+    elif (
+        is_flat
+        and len(body) <= _most_outside(max_values)
+        and len(brackets) + body.count(b",") + body.count(b":") < max_values
+    ):
         return None
     return _exact_fault(body, max_values)
 
@@ -55,9 +63,15 @@ def _exact_fault(body: bytes, max_values: int) -> str | None:
     outside = _without_texts(body, max_values)
     if outside is None or _count(outside) > max_values:
         return f"at most {max_values} names and values are accepted in one body: send less at once"
+    if len(outside.translate(None, _BLANKS)) > _most_outside(max_values):
+        return "the numbers of one body are too long: send fewer digits"
     if _depth(outside.translate(None, _OTHERS)) > MAX_DEPTH:
         return f"at most {MAX_DEPTH} levels of objects and lists are accepted in one body"
     return None
+
+
+def _most_outside(max_values: int) -> int:
+    return max(_BYTES_OF_VALUE * max_values, _USUAL_BYTES)
 
 
 def _without_texts(body: bytes, max_values: int) -> bytes | None:

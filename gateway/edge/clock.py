@@ -20,6 +20,8 @@ __all__ = ["steady_clock"]
 _FILE = "clock.json"
 _SET_SECONDS = 60.0
 """A wall clock that is farther away than this was set, and did not only drift."""
+_EARLIEST, _LATEST = 0.0, 4_102_444_800.0
+"""1970 and 2100: a file that says another time says nothing."""
 _log = logging.getLogger("astra_mcp.gateway")
 
 
@@ -37,7 +39,7 @@ def steady_clock(
     boot, path = _boot(), home / _FILE
     now = time.time() - count()
     offset = _read(path, boot)
-    if offset is None:
+    if offset is None or not _EARLIEST < offset + count() < _LATEST:
         offset = now
         if keep:
             _write(path, boot, offset)
@@ -77,7 +79,9 @@ def _read(path: Path, boot: str) -> float | None:
     kept = cast("dict[str, Any]", known)
     offset = kept.get("offset")
     is_same = bool(boot) and kept.get("boot") == boot
-    return float(offset) if is_same and isinstance(offset, int | float) else None
+    if not is_same or isinstance(offset, bool) or not isinstance(offset, int | float):
+        return None
+    return float(offset)
 
 
 def _write(path: Path, boot: str, offset: float) -> None:

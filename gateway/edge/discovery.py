@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -106,11 +106,13 @@ def _lock(descriptor: int, home: Path) -> None:
 
 @contextmanager
 def announce(home: Path, running: RunningGateway) -> Generator[None]:
-    """Let other commands find this gateway while the block runs."""
+    """Let other commands find this gateway while the block runs.
+
+    Raises:
+        GatewayError: It cannot be written down.
+    """
     path = _path(home)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    draft.write_text(running.model_dump_json() + "\n", encoding="utf-8")
-    draft.replace(path)
+    _write(path, running.model_dump_json())
     try:
         yield
     finally:
@@ -128,10 +130,27 @@ def remembered_ports(home: Path) -> tuple[int, ...]:
 
 
 def remember_ports(home: Path, ports: Sequence[int]) -> None:
-    """Write them down for the next start; open episodes keep their addresses by it."""
-    draft = home / f".{_PORTS}.{secrets.token_hex(4)}"
-    draft.write_text(_Ports(ports=tuple(ports)).model_dump_json() + "\n", encoding="utf-8")
-    draft.replace(home / _PORTS)
+    """Write them down for the next start; open episodes keep their addresses by it.
+
+    Raises:
+        GatewayError: They cannot be written down.
+    """
+    _write(home / _PORTS, _Ports(ports=tuple(ports)).model_dump_json())
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        draft.write_text(f"{text}\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise GatewayError(
+            f"{path} cannot be written ({error.strerror}): free disk space, or set ASTRA_MCP_HOME to a folder"
+            " that can be written"
+        ) from error
 
 
 def _is_claimed(home: Path) -> bool:

@@ -31,7 +31,7 @@ class DiskRoom:
         self._path = path
         self._now = now
         self._look_at = now()
-        self._has_reserve = False
+        self._has_reserve = self._is_there()
         self._why = ""
         """What keeps anything from beginning; empty where nothing does."""
         self._look()
@@ -87,6 +87,13 @@ class DiskRoom:
                 self._free()
         else:
             self._has_reserve, self._why = True, ""
+
+    def _is_there(self) -> bool:
+        """Whether an earlier process left a reserve, which is as good."""
+        try:
+            return self._path.stat().st_size > 0
+        except OSError:
+            return False
 
     def _take(self) -> None:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -82,3 +82,11 @@ def test_texts_of_another_encoding_hide_nothing() -> None:
     # A letter with the byte of a quote in it would open a text where there is none.
     body = ('["\u0122",' + "1," * 100_000 + '"\u0122"]').encode("utf-16-be")
     assert bounds_fault(body) == "a body in UTF-8 is accepted, and this one is no JSON in UTF-8"
+
+
+def test_long_numbers_are_refused_and_long_texts_are_not() -> None:
+    number = "7" * 4300
+    assert bounds_fault(json.dumps({"n": [number] * 900}).encode()) is None
+    fault = "the numbers of one body are too long: send fewer digits"
+    assert bounds_fault(f'{{"n": [{",".join([number] * 900)}]}}'.encode()) == fault
+    assert bounds_fault(json.dumps({"n": [0.1234567890123456789] * 9000}).encode()) is None

@@ -69,6 +69,7 @@ def test_a_run_plays_what_its_file_names_and_says_why_it_ends(place: Path) -> No
         ("model=nowhere", "nowhere"),
         ('data.0.distractors=[{mod="none"}]', "data.0.distractors.0.mod: there is no such setting"),
         ("limits.user_turns=3", "limits.user_turns goes with user.model"),
+        ("alarms.kl=stop", 'alarms.kl is raised with objective.kl = "metric" or "loss" alone'),
         ("url=http://127.0.0.1:1/?key=k", "url: must hold no user, password or query"),
     ],
 )

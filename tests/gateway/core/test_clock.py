@@ -87,3 +87,11 @@ def test_a_start_says_that_the_wall_clock_was_set(
 def test_who_only_looks_at_records_writes_nothing(tmp_path: Path) -> None:
     steady_clock(tmp_path, keep=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("offset", [1e308, -1e12, True, "soon", None])
+def test_a_file_that_says_no_time_of_this_age_says_nothing(tmp_path: Path, offset: object) -> None:
+    steady_clock(tmp_path)
+    file = tmp_path / "clock.json"
+    file.write_bytes(orjson.dumps(orjson.loads(file.read_bytes()) | {"offset": offset}))
+    assert steady_clock(tmp_path)() == pytest.approx(time.time(), abs=60)

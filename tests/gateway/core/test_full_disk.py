@@ -13,6 +13,7 @@ from astra_mcp.errors import NoSpaceError
 from gateway.api.wire import EpisodeRequest
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import read_record, record_path
+from gateway.episodes.room import DiskRoom
 
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 
@@ -90,3 +91,14 @@ async def test_an_episode_that_a_full_disk_does_not_let_close_stays_open(
             assert (await episodes.state(episode.id)).status is EpisodeStatus.OPEN
         assert (await episodes.close(episode.id)).status is EpisodeStatus.CLOSED
     assert read_record(path).ended is not None
+
+
+def test_a_reserve_that_an_earlier_process_left_is_kept_on_a_full_disk(tmp_path: Path) -> None:
+    path = tmp_path / "reserve-0"
+    DiskRoom(path)
+    size = path.stat().st_size
+    with room_left_on_disk(path, 0):
+        room = DiskRoom(path)
+        assert path.stat().st_size == size
+        assert room.missing()
+        assert room.give("no space")

@@ -63,3 +63,12 @@ def test_a_home_that_cannot_be_made_is_an_error_with_the_remedy(tmp_path: Path) 
     (tmp_path / "file").touch()
     with pytest.raises(GatewayError, match="choose another"), claim_home(tmp_path / "file" / "x"):
         pass
+
+
+def test_a_home_that_takes_no_file_is_named_and_nothing_half_written_is_left(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "gateway.json").mkdir()  # stands for a disk that does not take the file
+    with pytest.raises(GatewayError, match=r"gateway\.json cannot be written .*free disk space"):
+        announce(tmp_path, HERE).__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == ["gateway.json"]

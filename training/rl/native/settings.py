@@ -245,6 +245,10 @@ class RlSettings(FrozenModel):
                 f"signals.schedule.stages come to {sum(schedule.stages)} steps, and training.steps is"
                 f" {self.training.steps}: take fewer steps, or a longer last stage in another folder"
             )
+        if self.alarms.kl != "log" and self.objective.kl == "none":
+            raise ValueError(
+                'alarms.kl is raised with objective.kl = "metric" or "loss" alone: set that too'
+            )
         if "kl" in schedule.alarms and self.objective.kl == "none":
             raise ValueError(
                 'signals.schedule.alarms names kl, which is raised with objective.kl = "metric" or "loss"'
