@@ -140,7 +140,7 @@ def replay_episode(
 ) -> None:
     """Run an episode's calls again in fresh sessions; exit 1 where a result differs.
 
-    No deployed server is called: what was recorded there cannot be done again without its effects.
+    No deployed server is called: what it did cannot be undone and done again.
     """
     replay = run_async(_replay, episode, trusted)
     if as_json:

@@ -66,7 +66,12 @@ except SystemExit:
 
 def test_help_and_typing_errors_load_nothing_of_the_product() -> None:
     ours = {"registry", "servers", "gateway", "training", "pydantic", "anyio"}
-    of_astra_mcp = {"astra_mcp.__main__", "astra_mcp.cli", "astra_mcp.report"}
+    of_astra_mcp = {
+        "astra_mcp.__main__",
+        "astra_mcp.cli",
+        "astra_mcp.plain_text",
+        "astra_mcp.report",
+    }
     for line in (["--help"], ["episodez"]):
         loaded = loaded_by(*line)
         assert "astra_mcp.cli" in loaded

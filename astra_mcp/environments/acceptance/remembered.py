@@ -28,7 +28,7 @@ DECIDING = (
         "seeds.py",
         "sent_answers.py",
     ),
-    *("concurrency.py", "strict_json.py", "types.py"),
+    *("concurrency.py", "plain_text.py", "strict_json.py", "types.py"),
 )
 """What of this package decides on a verdict: folders and modules."""
 _LIBRARIES = ("jsonschema-rs", "pydantic")
