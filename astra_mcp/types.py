@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeGuard, cast, get_ar
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SkipValidation
 
-from astra_mcp.plain_text import one_line
+from astra_mcp.text.plain import one_line
 
 __all__ = [
     "CallOutcome",

@@ -9,8 +9,8 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
-from astra_mcp.plain_text import visible
 from astra_mcp.report.choices import closest
+from astra_mcp.text.plain import visible
 
 __all__ = ["SuggestingGroup"]
 

@@ -24,7 +24,7 @@ from astra_mcp.environments.invocations import (
 from astra_mcp.environments.server_document import server_faults
 from astra_mcp.environments.signatures import signature_faults
 from astra_mcp.errors import BundleError, BundleFault
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject, canonical_json
 
 __all__ = [

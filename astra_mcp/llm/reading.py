@@ -14,7 +14,7 @@ from pydantic import BaseModel, RootModel, ValidationError
 from astra_mcp.errors import ModelFault, fault_words
 from astra_mcp.llm.chat import ChatReply
 from astra_mcp.llm.thoughts import THOUGHT_BEGINS, THOUGHT_ENDS
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
 __all__ = ["AnswerForm", "UnreadableAnswerError", "answer_form", "read_answer"]

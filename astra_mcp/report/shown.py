@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from astra_mcp.plain_text import visible
+from astra_mcp.text.plain import visible
 
 __all__ = [
     "Cell",

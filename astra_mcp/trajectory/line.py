@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from astra_mcp.call_record import Step, upgraded
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
 __all__ = ["PLAIN_MEMBERS", "SCHEMA_VERSION", "closed_line", "instant_text", "opened_line"]

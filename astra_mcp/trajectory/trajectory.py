@@ -28,7 +28,7 @@ from pydantic import (
 from astra_mcp.call_record import CallFacts, EndStatus, EpisodeStatus
 from astra_mcp.errors import ConfigError
 from astra_mcp.reward import Reward
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.trajectory.line import closed_line, instant_text, opened_line
 from astra_mcp.types import FailureOrigin, FrozenModel, JsonObject
 

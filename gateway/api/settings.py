@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from astra_mcp.home import user_path
-from astra_mcp.json_bounds import MAX_VALUES
+from astra_mcp.text.json_bounds import MAX_VALUES
 from astra_mcp.types import FrozenModel
 
 __all__ = [

@@ -36,7 +36,7 @@ from astra_mcp.errors import (
     WorkerError,
     fault_words,
 )
-from astra_mcp.plain_text import one_line
+from astra_mcp.text.plain import one_line
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
 from gateway.api.connections import NO_FILES, NO_SPACE, RETRY_AFTER_SECONDS
 from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from astra_mcp.concurrency import within
 from astra_mcp.errors import ConfigError
-from astra_mcp.json_bounds import BATCH_VALUES, MAX_VALUES, bounds_fault
+from astra_mcp.text.json_bounds import BATCH_VALUES, MAX_VALUES, bounds_fault
 from gateway.edge.keys import MIN_KEY_LENGTH, is_known
 
 __all__ = [

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from hashlib import sha256
 from itertools import count
 
-from astra_mcp.language import language_of
+from astra_mcp.text.language import language_of
 from astra_mcp.types import JsonValue, ToolSpec, canonical_json, json_fault
 from registry.documents.crawled import CleanedTool, clean_page
 from registry.documents.filters import reject_tool

@@ -69,7 +69,7 @@ def test_help_and_typing_errors_load_nothing_of_the_product() -> None:
     of_astra_mcp = {
         "astra_mcp.__main__",
         "astra_mcp.cli",
-        "astra_mcp.plain_text",
+        "astra_mcp.text",
         "astra_mcp.report",
     }
     for line in (["--help"], ["episodez"]):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.json_bounds import MAX_DEPTH, bounds_fault
+from astra_mcp.text.json_bounds import MAX_DEPTH, bounds_fault
 
 from random_json import random_json
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from astra_mcp.language import language_of
+from astra_mcp.text.language import language_of
 
 
 @pytest.mark.parametrize(

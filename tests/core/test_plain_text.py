@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.plain_text import one_line, visible
 from astra_mcp.serving.process.logs import JsonLines, Redaction, TextLines
+from astra_mcp.text.plain import one_line, visible
 from astra_mcp.types import Failure, Origin
 
 STEERING = "\x1b[2J\x9b1m\x07\x7f\r\u202e\u2066\u200f\ufeff"

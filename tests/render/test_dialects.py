@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from astra_mcp.strict_json import parse_strict_prefix
+from astra_mcp.text.strict_json import parse_strict_prefix
 from training.render import ParsedCall, ParsedTurn, Renderer, RenderError, ThinkingPolicy
 from training.render.dialects import calls
 from training.render.dialects.calls import decode_value

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 from astra_mcp import __version__
 from astra_mcp.errors import ConfigError
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.trajectory import (
     AssistantMessage,
     CallNote,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 from training.export.columns import Columns, arrow_schema
 

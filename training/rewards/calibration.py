@@ -17,8 +17,8 @@ from pydantic import Field
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.concurrency import map_concurrently
-from astra_mcp.strict_json import parse_strict
 from astra_mcp.synthesis.asking import Asks
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.trajectory import (
     AgentInfo,
     CallNote,

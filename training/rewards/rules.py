@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Final
 
-from astra_mcp.language import language_of
+from astra_mcp.text.language import language_of
 from astra_mcp.trajectory import CallNote, SystemMessage, ToolMessage, Trajectory, UserMessage
 from astra_mcp.types import Origin
 from training.rewards.score import Assessment, Languages, RuleChecks

@@ -13,7 +13,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from training.rewards.score import Method, Score, State
 
 __all__ = ["ScoreWriter", "read_scores"]

@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from astra_mcp.json_bounds import MAX_VALUES, bounds_fault
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.json_bounds import MAX_VALUES, bounds_fault
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject, json_fault
 
 __all__ = ["MAX_ARGUMENT_BYTES", "parse_arguments"]

@@ -16,7 +16,7 @@ from shutil import rmtree
 from typing import Any, Protocol, cast
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from training.checkpoints.lock import LOCK, RunLock
 
 __all__ = ["METRICS", "RunFolder", "RunSettings", "read_metrics"]

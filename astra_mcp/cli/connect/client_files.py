@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 from astra_mcp.cli.connect.client_configs import FORMATS, Entry, Syntax
 from astra_mcp.cli.connect.config_texts import insert_entry, parse_text
 from astra_mcp.errors import ConfigError
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 
 __all__ = ["add_entry", "known_caller", "merge_entry", "read_config", "write_config"]

@@ -19,7 +19,7 @@ from astra_mcp.sandbox.protocol import SandboxLimits
 __all__ = ["DECIDING", "VerdictStore", "acceptance_version", "verify_or_remember"]
 
 DECIDING = (
-    *("answers", "environments", "sandbox", "values"),
+    *("answers", "environments", "sandbox", "text", "values"),
     *(
         "errors.py",
         "domains.py",
@@ -28,7 +28,7 @@ DECIDING = (
         "seeds.py",
         "sent_answers.py",
     ),
-    *("concurrency.py", "plain_text.py", "strict_json.py", "types.py"),
+    *("concurrency.py", "types.py"),
 )
 """What of this package decides on a verdict: folders and modules."""
 _LIBRARIES = ("jsonschema-rs", "pydantic")

@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 
 from astra_mcp.environments.bundle import BACKGROUND_HEADING, told_prompt
 from astra_mcp.errors import BundleError, BundleFault
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject, JsonValue, canonical_json
 
 __all__ = ["COLUMNS", "Row"]

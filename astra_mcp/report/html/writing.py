@@ -22,9 +22,9 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.plain_text import visible
 from astra_mcp.report.html.parts import BarChart, DataTable, Part, Reading, Report, is_empty
 from astra_mcp.report.html.plots import Plot, plot_of, script_json
+from astra_mcp.text.plain import visible
 
 __all__ = ["html_of", "require_writable", "write_report"]
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from astra_mcp.plain_text import visible
+from astra_mcp.text.plain import visible
 from astra_mcp.tracing import current_trace_id
 from gateway.api.settings import LogFormat
 

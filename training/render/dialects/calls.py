@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from astra_mcp.strict_json import parse_strict_prefix
+from astra_mcp.text.strict_json import parse_strict_prefix
 from astra_mcp.types import json_fault
 from training.render.dialects.turns import ParsedCall
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from astra_mcp.strict_json import parse_strict, parse_strict_prefix
+from astra_mcp.text.strict_json import parse_strict, parse_strict_prefix
 from training.render import (
     Controls,
     ControlTags,

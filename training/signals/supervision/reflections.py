@@ -13,8 +13,8 @@ from astra_mcp.concurrency import map_concurrently
 from astra_mcp.errors import ConfigError, ModelError
 from astra_mcp.llm.prompt import Prompt, load_prompt
 from astra_mcp.schemas import compile_validator
-from astra_mcp.strict_json import parse_strict
 from astra_mcp.synthesis.asking import Asks
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.trajectory import (
     AssistantMessage,
     Message,

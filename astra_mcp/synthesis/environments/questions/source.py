@@ -12,7 +12,7 @@ from typing import Literal, cast
 from pydantic import Field, ValidationError
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.strict_json import parse_strict
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import FrozenModel, JsonObject, canonical_json
 
 __all__ = ["Source", "make_source", "read_sources"]

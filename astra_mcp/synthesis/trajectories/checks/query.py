@@ -4,8 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from astra_mcp.language import language_of
 from astra_mcp.synthesis.texts import Fault, text_faults
+from astra_mcp.text.language import language_of
 
 __all__ = ["MAX_QUERY", "named_tool", "query_faults"]
 

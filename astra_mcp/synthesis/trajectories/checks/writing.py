@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from astra_mcp.language import language_of
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.asking import Asks, incomplete
 from astra_mcp.synthesis.trajectories.asking import ask, stage_version
@@ -18,6 +17,7 @@ from astra_mcp.synthesis.trajectories.checks.shown_chain import (
 )
 from astra_mcp.synthesis.trajectories.server import DocumentedServer, Documents
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskOrigin
+from astra_mcp.text.language import language_of
 
 __all__ = ["Writing"]
 

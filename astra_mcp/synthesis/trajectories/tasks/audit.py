@@ -12,9 +12,9 @@ from pydantic import Field, ValidationError, field_validator
 
 from astra_mcp.errors import ConfigError, fault_words
 from astra_mcp.seeds import generator
-from astra_mcp.strict_json import parse_strict
 from astra_mcp.synthesis.trajectories.chain import ToolRef
 from astra_mcp.synthesis.trajectories.task import Axis, Task, TaskOrigin, TaskScores
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import FrozenModel
 
 __all__ = [

@@ -9,7 +9,6 @@ from typing import Final
 
 from pydantic import ConfigDict, Field
 
-from astra_mcp.language import language_of
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.asking import Asks, FreeAnswer
 from astra_mcp.synthesis.trajectories.asking import ask, stage_version
@@ -19,6 +18,7 @@ from astra_mcp.synthesis.trajectories.task import Axis, TaskDraft, task_id
 from astra_mcp.synthesis.trajectories.tasks.augmenting import WrittenVariation
 from astra_mcp.synthesis.trajectories.tasks.details import lost_details, lost_values
 from astra_mcp.synthesis.trajectories.tasks.shown_tools import servers_of
+from astra_mcp.text.language import language_of
 
 __all__ = ["IntentJudge", "SameLanguage", "VariationGate"]
 

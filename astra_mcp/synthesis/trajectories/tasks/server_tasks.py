@@ -9,7 +9,6 @@ from typing import Final
 
 from pydantic import ConfigDict
 
-from astra_mcp.language import language_of
 from astra_mcp.pipeline import Item, Made, Rejected
 from astra_mcp.synthesis.asking import Asks, FreeAnswer
 from astra_mcp.synthesis.trajectories.asking import ask, stage_version
@@ -23,6 +22,7 @@ from astra_mcp.synthesis.trajectories.server import (
 )
 from astra_mcp.synthesis.trajectories.task import TaskDraft, TaskOrigin
 from astra_mcp.synthesis.trajectories.tasks.shown_tools import shown_documents
+from astra_mcp.text.language import language_of
 from astra_mcp.types import FrozenModel
 
 __all__ = ["ServerTaskGate", "ServerTasks", "WrittenTask", "named_language"]
