@@ -44,7 +44,7 @@ from circumstances import conditions  # noqa: E402
 from curve_arms import ARMS, play_arm  # noqa: E402
 from curve_figures import PICTURES, picture_of, summary_of, table_of  # noqa: E402
 from learning_data import open_playground  # noqa: E402
-from learning_school import make_verified, open_school  # noqa: E402
+from learning_school import add_options, make_verified, open_school, read_options  # noqa: E402
 
 
 async def _run(asked: argparse.Namespace) -> list[dict[str, Any]]:
@@ -71,31 +71,15 @@ def main() -> int:
     )
     parser.add_argument("--arms", default=",".join(ARMS), help="by default all")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--first-seed", type=int, default=0, help="decides the environments, too")
     parser.add_argument("--steps", type=int, default=40, help="of GRPO")
     parser.add_argument("--imitation-steps", type=int, default=100, help="of sft and other")
     parser.add_argument(
         "--every", type=int, default=10, help="steps from one judgement to the next"
     )
     parser.add_argument("--samples", type=int, default=2, help="of a held-out environment at T = 1")
-    parser.add_argument("--groups", type=int, default=8)
-    parser.add_argument("--group-size", type=int, default=8)
-    parser.add_argument("--learning-rate", type=float, default=3e-4)
-    parser.add_argument("--oracle-steps", type=int, default=350, help="to the start")
-    parser.add_argument("--worlds", type=int, default=240, help="to imitate, of 8 questions each")
-    parser.add_argument(
-        "--environments", type=int, default=96, help="to learn from, to choose by, and held out"
-    )
-    parser.add_argument("--sub-tasks", type=int, default=2, help="of a question, at most")
-    parser.add_argument("--folder", type=Path, default=Path(".out/learning"), help="kept, to go on")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--pictures", type=Path, help="also draw them, as SVG in this folder")
-    asked = parser.parse_args()
-    asked.arms = asked.arms.split(",")
-    unknown = [arm for arm in asked.arms if arm not in ARMS]
-    if unknown:
-        parser.error(f"there is no arm {unknown[0]}: the arms are {', '.join(ARMS)}")
-    asked.folder /= f"from-{asked.first_seed}"
+    add_options(parser)
+    asked = read_options(parser, ARMS)
     torch.set_num_threads(1)
     circumstances = conditions(
         torch=torch.__version__,

@@ -44,7 +44,14 @@ import torch  # noqa: E402
 from circumstances import conditions  # noqa: E402
 from learning_data import open_playground  # noqa: E402
 from learning_picture import draw_panels, reward_panel  # noqa: E402
-from learning_school import School, lessons_of, make_verified, open_school  # noqa: E402
+from learning_school import (  # noqa: E402
+    School,
+    add_options,
+    lessons_of,
+    make_verified,
+    open_school,
+    read_options,
+)
 from learning_stages import (  # noqa: E402
     Account,
     Judge,
@@ -190,27 +197,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--first-seed", type=int, default=0, help="decides the environments, too")
     parser.add_argument("--arms", default="grpo,permuted", help=f"of {', '.join(ARMS)}")
-    parser.add_argument("--oracle-steps", type=int, default=350, help="of imitating the oracle")
     parser.add_argument("--steps", type=int, default=60, help="of GRPO")
-    parser.add_argument("--groups", type=int, default=8)
-    parser.add_argument("--group-size", type=int, default=8)
-    parser.add_argument("--learning-rate", type=float, default=3e-4)
-    parser.add_argument("--worlds", type=int, default=240, help="to imitate, of 8 questions each")
-    parser.add_argument(
-        "--environments", type=int, default=96, help="to learn from, to choose by, and held out"
-    )
-    parser.add_argument("--sub-tasks", type=int, default=2, help="of a question, at most")
-    parser.add_argument("--folder", type=Path, default=Path(".out/learning"), help="kept, to go on")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--picture", type=Path, help="also draw the rewards over steps, as SVG")
-    asked = parser.parse_args()
-    asked.arms = asked.arms.split(",")
-    unknown = [arm for arm in asked.arms if arm not in ARMS]
-    if unknown:
-        parser.error(f"there is no arm {unknown[0]}: the arms are {', '.join(ARMS)}")
-    asked.folder /= f"from-{asked.first_seed}"
+    add_options(parser)
+    asked = read_options(parser, ARMS)
     torch.set_num_threads(1)
     circumstances = conditions(
         torch=torch.__version__,

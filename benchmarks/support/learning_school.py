@@ -1,7 +1,7 @@
 """What all seeds of learning share: environments, who judges by them, and what teachers left in them."""
 
-from argparse import Namespace
-from collections.abc import Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,15 @@ from erring_teacher import ErringTeacher
 from learning_data import find_sources, is_solved, play, request_of, synthesise, write
 from learning_stages import Judge, Sources
 
-__all__ = ["School", "Way", "lessons_of", "make_verified", "open_school"]
+__all__ = [
+    "School",
+    "Way",
+    "add_options",
+    "lessons_of",
+    "make_verified",
+    "open_school",
+    "read_options",
+]
 
 _SPARE = 8
 """Verified environments beyond what is asked for, in the place of those whose request a held-out one has."""
@@ -133,3 +141,30 @@ async def lessons_of(school: School, way: Way, teacher: str) -> Path:
 
     write(file, filter(is_kept, played))
     return file
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of a school and of a run in it; ``--arms`` and what else is drawn are the caller's."""
+    parser.add_argument("--first-seed", type=int, default=0, help="decides the environments, too")
+    parser.add_argument("--groups", type=int, default=8)
+    parser.add_argument("--group-size", type=int, default=8)
+    parser.add_argument("--learning-rate", type=float, default=3e-4)
+    parser.add_argument("--oracle-steps", type=int, default=350, help="of imitating the oracle")
+    parser.add_argument("--worlds", type=int, default=240, help="to imitate, of 8 questions each")
+    parser.add_argument(
+        "--environments", type=int, default=96, help="to learn from, to choose by, and held out"
+    )
+    parser.add_argument("--sub-tasks", type=int, default=2, help="of a question, at most")
+    parser.add_argument("--folder", type=Path, default=Path(".out/learning"), help="kept, to go on")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+
+
+def read_options(parser: ArgumentParser, arms: Collection[str]) -> Namespace:
+    """Read the command line; ends the program where an arm is none of these."""
+    asked = parser.parse_args()
+    asked.arms = asked.arms.split(",")
+    unknown = [arm for arm in asked.arms if arm not in arms]
+    if unknown:
+        parser.error(f"there is no arm {unknown[0]}: the arms are {', '.join(arms)}")
+    asked.folder /= f"from-{asked.first_seed}"
+    return asked

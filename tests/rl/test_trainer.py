@@ -12,18 +12,14 @@ import torch
 from astra_mcp.errors import ConfigError, TrainingError
 from gateway.api.client import RefusedError
 from gateway.api.wire import SourceEnvironment, SourceServers
-from training.checkpoints import CheckpointStore
-from training.render import load_tokenizer
 from training.rl.core.playing import PolicyTrajectory
 from training.rl.native.agenda import Question
-from training.rl.native.generation import Rewards
-from training.rl.native.settings import RlSettings
-from training.rl.native.trainer import Playground, train
-from training.sft.training import Outcome, Progress
+from training.rl.native.trainer import train
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
 
 from small_gateway import NAME, SmallGateway, open_small_gateway
+from trained_runs import TrainedRun, figures_in, state_in, timeless, weights_in
 
 pytestmark = pytest.mark.train
 
@@ -47,72 +43,25 @@ def told(number: int, played: Sequence[PolicyTrajectory]) -> list[float]:
     return [float((number + at) % 2) if number % 3 else 0.5 for at in range(len(played))]
 
 
-class Run:
-    """One run after the other with the same settings."""
+class Run(TrainedRun):
+    """Four steps, judged before the first and behind each other one."""
 
     def __init__(self, start: Path, harbour: SmallGateway, name: str = NAME) -> None:
-        self._start = start
-        tokenizer, renderer = load_tokenizer(str(start))
-        source = SourceEnvironment(kind="environment", name=name)
-        self.playground = Playground(
-            gateway=harbour.client,
-            renderer=renderer,
-            tokenizer=tokenizer,
-            questions=[Question(source=source, version=None)],
+        super().__init__(
+            start,
+            harbour,
+            name,
             held_out=[(SOURCE, None)],
-        )
-        self.heard: list[Progress] = []
-        self.rewards: Rewards = told
-
-    def settings(self, out: Path, **sections: Any) -> RlSettings:
-        training = {
-            "learning_rate": 0.01,
-            "steps": 4,
-            "groups": 3,
-            "group_size": 2,
-            **sections.pop("training", {}),
-        }
-        given = {
-            "model": str(self._start),
-            "out": out,
-            "seed": 7,
-            "data": [{"environments": [NAME]}],
-            "limits": {"turns": 2, "turn_tokens": 5},
-            "validation": {"every": 2},
-            "log": {"tensorboard": False},
-            **sections,
-        }
-        return RlSettings.model_validate({**given, "training": training})
-
-    async def train(self, out: Path, *, is_stopped: bool = False, **sections: Any) -> Outcome:
-        return await train(
-            self.settings(out, **sections),
-            self.playground,
-            versions={},
-            hear=self.heard.append,
-            should_stop=lambda: is_stopped,
-            rewards=self.rewards,
+            rewards=told,
+            training={"learning_rate": 0.01, "steps": 4, "groups": 3, "group_size": 2},
+            limits={"turns": 2, "turn_tokens": 5},
+            validation={"every": 2},
         )
 
 
-def figures_in(out: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-
-
-def timeless(lines: list[dict[str, float]]) -> list[dict[str, float]]:
-    return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
-
-
-def weights_in(out: Path, step: int) -> bytes:
-    return (out / "weights" / f"step-{step:08d}" / "model.safetensors").read_bytes()
-
-
-def state_in(out: Path) -> tuple[object, dict[str, list[float]]]:
+def waiting_and_optimizer(out: Path) -> tuple[object, dict[str, list[float]]]:
     """What waits in the newest state, and each tensor of the optimizer."""
-    store = CheckpointStore(out)
-    newest = store.newest()
-    assert newest is not None
-    state = store.load_state(newest)
+    state = state_in(out)
     tensors = {
         f"{name} {part}": value.flatten().tolist()
         for name, parts in state["optimizer"]["state"].items()
@@ -135,7 +84,7 @@ async def test_a_resume_plays_the_same_next_batch_and_makes_the_same_bytes(
     resumed = await Run(start, harbour).train(broken, **more)
     assert (resumed.ending, resumed.began_at) == ("done", 3)
     assert weights_in(broken, 4) == weights_in(whole, 4)
-    assert state_in(broken) == state_in(whole)
+    assert waiting_and_optimizer(broken) == waiting_and_optimizer(whole)
     assert timeless(figures_in(broken)) == timeless(figures_in(whole))
 
 

@@ -14,8 +14,8 @@ from training.signals.supervision.guidance import Help, help_of
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
 
-from signal_runs import SignalRun, figures_in, told
 from small_gateway import SmallGateway, open_small_gateway
+from trained_runs import TrainedRun, figures_in, told
 
 pytestmark = pytest.mark.train
 
@@ -32,7 +32,7 @@ async def harbour(tmp_path: Path) -> AsyncGenerator[SmallGateway]:
         yield opened
 
 
-class Watched(SignalRun):
+class Watched(TrainedRun):
     """A run of which a test sees every episode."""
 
     def __init__(self, start: Path, harbour: SmallGateway) -> None:
@@ -110,7 +110,7 @@ async def test_a_hint_stands_in_what_is_sampled_and_in_nothing_that_is_trained(
 async def test_a_gold_turn_that_is_too_long_fails_its_episode_by_name(
     start: Path, harbour: SmallGateway, tmp_path: Path
 ) -> None:
-    run = SignalRun(start, harbour)
+    run = TrainedRun(start, harbour)
     with pytest.raises(Exception, match=r"a turn that is given has \d+ tokens, and may have 5"):
         await run.train(
             tmp_path / "run",

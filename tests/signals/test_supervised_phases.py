@@ -15,8 +15,8 @@ from training.rl.native import supervision
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
 
-from signal_runs import SignalRun, figures_in, state_in, timeless, weights_in
 from small_gateway import NAME, SmallGateway, open_small_gateway
+from trained_runs import TrainedRun, figures_in, state_in, timeless, weights_in
 
 pytestmark = pytest.mark.train
 
@@ -52,7 +52,7 @@ async def test_the_error_set_is_what_failed_and_its_gold_is_learned(
     start: Path, harbour: SmallGateway, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    await SignalRun(start, harbour).train(out, signals=ERRORS)
+    await TrainedRun(start, harbour).train(out, signals=ERRORS)
     played = [*read_trajectories(out / "trajectories" / "step-00000001.jsonl")]
     assert [each.reward and each.reward.reward for each in played] == [0.0] * 4
     report = report_in(out)
@@ -77,8 +77,8 @@ async def test_both_kinds_of_phases_change_the_weights(
 ) -> None:
     plain, whole = tmp_path / "plain", tmp_path / "whole"
     checkpoints = {"every": 1}
-    await SignalRun(start, harbour).train(plain, checkpoints=checkpoints)
-    await SignalRun(start, harbour).train(whole, checkpoints=checkpoints, signals=ERRORS)
+    await TrainedRun(start, harbour).train(plain, checkpoints=checkpoints)
+    await TrainedRun(start, harbour).train(whole, checkpoints=checkpoints, signals=ERRORS)
     begun = (start / "model.safetensors").read_bytes()
     assert len({begun, weights_in(plain, 1), weights_in(whole, 1), weights_in(whole, 2)}) == 4
 
@@ -105,9 +105,9 @@ async def test_the_optimizer_follows_the_schedule(
         return steps
 
     signals = with_optimizer(kind)
-    await SignalRun(start, harbour).train(out, is_stopped=True, signals=signals)
+    await TrainedRun(start, harbour).train(out, is_stopped=True, signals=signals)
     assert made() == behind_phase
-    await SignalRun(start, harbour).train(out, signals=signals)
+    await TrainedRun(start, harbour).train(out, signals=signals)
     assert made() == behind_last
 
 
@@ -126,11 +126,11 @@ async def test_a_resume_behind_a_phase_makes_the_same_bytes(
         "objective": {"kl": "loss", "kl_weight": 0.1},
         "training": {"steps": 3},
     }
-    await SignalRun(start, harbour).train(whole, **more)
-    await SignalRun(start, harbour).train(broken, is_stopped=True, **more)
+    await TrainedRun(start, harbour).train(whole, **more)
+    await TrainedRun(start, harbour).train(broken, is_stopped=True, **more)
     # What a kill left of later steps is made anew.
     (broken / "trajectories" / "step-00000002.jsonl").write_text("torn")
-    resumed = await SignalRun(start, harbour).train(broken, **more)
+    resumed = await TrainedRun(start, harbour).train(broken, **more)
     assert resumed.began_at == 1
     assert weights_in(broken, 3) == weights_in(whole, 3)
     assert timeless(figures_in(broken)) == timeless(figures_in(whole))
@@ -144,7 +144,7 @@ async def test_a_divergence_is_measured_from_the_phase_where_that_is_asked_for(
     for kind, is_zero in (("renewed", True), ("first", False)):
         signals = {**ERRORS, "supervision": {**SUPERVISION, "reference": kind}}
         out = tmp_path / kind
-        await SignalRun(start, harbour).train(out, objective={"kl": "metric"}, signals=signals)
+        await TrainedRun(start, harbour).train(out, objective={"kl": "metric"}, signals=signals)
         second = figures_in(out)[1]
         assert (second["kl"] == pytest.approx(0, abs=1e-7)) is is_zero
 
@@ -161,12 +161,12 @@ async def test_an_alarm_that_holds_brings_phases_on_also_behind_a_resume(
         "training": {"steps": 4, "group_size": 2},
     }
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    await SignalRun(start, harbour).train(whole, **more)
+    await TrainedRun(start, harbour).train(whole, **more)
     # Random weights find no end within a turn, and three such steps in a row are a collapse.
     assert [line["alarms/collapse"] for line in figures_in(whole)] == [0, 0, 1, 1]
     assert ["signals/errors" in line for line in figures_in(whole)] == [False, False, True, True]
-    await SignalRun(start, harbour).train(broken, is_stopped=True, **more)
-    await SignalRun(start, harbour).train(broken, **more)
+    await TrainedRun(start, harbour).train(broken, is_stopped=True, **more)
+    await TrainedRun(start, harbour).train(broken, **more)
     assert state_in(broken)["phases"] == state_in(whole)["phases"] == [3, 4]
     assert weights_in(broken, 4) == weights_in(whole, 4)
 
@@ -181,7 +181,7 @@ async def test_a_run_that_is_killed_in_a_phase_makes_it_again_to_the_bit(
         with monkeypatch.context() as patched:
             patched.setattr(place, name, kill)
             with pytest.raises(KilledError):
-                await SignalRun(start, harbour).train(broken, **more)
+                await TrainedRun(start, harbour).train(broken, **more)
 
     more: dict[str, Any] = {
         "limits": {"turns": 1, "turn_tokens": 60},
@@ -189,15 +189,15 @@ async def test_a_run_that_is_killed_in_a_phase_makes_it_again_to_the_bit(
         "training": {"steps": 3, "group_size": 2},
     }
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    await SignalRun(start, harbour).train(whole, **more)
+    await TrainedRun(start, harbour).train(whole, **more)
     # Before it learns, behind that, and before anything of it is saved; then in the next phase.
     first = [(supervision, "gather"), (supervision, "keep_gathered"), (CheckpointWriter, "save")]
     for place, name in first:
         await killed_at(place, name)
-    await SignalRun(start, harbour).train(broken, is_stopped=True, **more)
+    await TrainedRun(start, harbour).train(broken, is_stopped=True, **more)
     assert state_in(broken)["phases"] == [1]
     await killed_at(supervision, "keep_gathered")
-    await SignalRun(start, harbour).train(broken, **more)
+    await TrainedRun(start, harbour).train(broken, **more)
     assert weights_in(broken, 3) == weights_in(whole, 3)
     assert timeless(figures_in(broken)) == timeless(figures_in(whole))
     assert [report_in(broken, step) for step in (1, 2)] == [
@@ -213,7 +213,7 @@ async def test_other_alarms_of_a_schedule_are_another_run(
     async def run(alarm: str) -> None:
         schedule = {"alarms": [alarm]}
         signals = {"schedule": schedule, "supervision": SUPERVISION}
-        await SignalRun(start, harbour).train(out, is_stopped=True, signals=signals)
+        await TrainedRun(start, harbour).train(out, is_stopped=True, signals=signals)
 
     await run("collapse")
     with pytest.raises(ConfigError, match=r"begun with signals\.schedule\.alarms"):
@@ -225,7 +225,7 @@ async def test_members_that_were_helped_are_no_errors(
 ) -> None:
     out = tmp_path / "run"
     signals = {**ERRORS, "demonstrations": {"members": 1}, "hints": {"members": 2}}
-    await SignalRun(start, harbour).train(out, is_stopped=True, signals=signals)
+    await TrainedRun(start, harbour).train(out, is_stopped=True, signals=signals)
     (error,) = report_in(out)["errors"]
     assert (error["episodes"], error["failed"]) == (1, 1)
 
@@ -239,7 +239,7 @@ async def test_reflections_of_templates_join_the_gold(
         "supervision": {**SUPERVISION, "kind": "reflections"},
         "reflections": {"members": 2},
     }
-    await SignalRun(start, harbour).train(out, signals=signals, training={"steps": 1})
+    await TrainedRun(start, harbour).train(out, signals=signals, training={"steps": 1})
     report = report_in(out)
     kinds = [each["kind"] for each in report["reflections"]]
     assert kinds == ["review", "analysis"] * 2
@@ -255,7 +255,7 @@ async def test_a_missing_file_of_the_window_is_named(
 ) -> None:
     out = tmp_path / "run"
     signals = {**ERRORS, "schedule": {"stages": [2, 1]}}
-    await SignalRun(start, harbour).train(out, is_stopped=True, signals=signals)
+    await TrainedRun(start, harbour).train(out, is_stopped=True, signals=signals)
     (out / "trajectories" / "step-00000001.jsonl").unlink()
     with pytest.raises(ConfigError, match=r"step-00000001\.jsonl is missing"):
-        await SignalRun(start, harbour).train(out, signals=signals)
+        await TrainedRun(start, harbour).train(out, signals=signals)

@@ -1,4 +1,4 @@
-"""Runs with signals through the small gateway, by the smallest model there is."""
+"""Runs of GRPO through the small gateway, by the smallest model there is."""
 
 import json
 from collections.abc import Sequence
@@ -13,11 +13,12 @@ from training.rl.native.agenda import Question
 from training.rl.native.generation import Rewards
 from training.rl.native.settings import RlSettings
 from training.rl.native.trainer import Playground, train
+from training.rollout.plan import Source
 from training.sft.training import Outcome, Progress
 
 from small_gateway import NAME, SmallGateway
 
-__all__ = ["SignalRun", "figures_in", "state_in", "timeless", "told", "weights_in"]
+__all__ = ["TrainedRun", "figures_in", "state_in", "timeless", "told", "weights_in"]
 
 
 def told(number: int, played: Sequence[PolicyTrajectory]) -> list[float]:
@@ -25,39 +26,50 @@ def told(number: int, played: Sequence[PolicyTrajectory]) -> list[float]:
     return [float((number + at) % 2) for at in range(len(played))]
 
 
-class SignalRun:
+class TrainedRun:
     """One run after the other with the same settings."""
 
-    def __init__(self, start: Path, harbour: SmallGateway, *, adviser: Any = None) -> None:
+    def __init__(
+        self,
+        start: Path,
+        harbour: SmallGateway,
+        name: str = NAME,
+        *,
+        adviser: Any = None,
+        held_out: Sequence[tuple[Source, str | None]] = (),
+        rewards: Rewards = told,
+        **sections: Any,
+    ) -> None:
+        """Give sections of the settings that each of these runs has, in the place of those of a run of two steps."""
         self._start = start
         tokenizer, renderer = load_tokenizer(str(start))
-        source = SourceEnvironment(kind="environment", name=NAME)
+        source = SourceEnvironment(kind="environment", name=name)
         self.playground = Playground(
             gateway=harbour.client,
             renderer=renderer,
             tokenizer=tokenizer,
             questions=[Question(source=source, version=None)],
+            held_out=held_out,
             adviser=adviser,
         )
         self.heard: list[Progress] = []
-        self.rewards: Rewards | None = told
+        self.rewards: Rewards | None = rewards
+        self._sections: dict[str, Any] = {
+            "training": {"learning_rate": 0.01, "steps": 2, "groups": 1, "group_size": 4},
+            "limits": {"turns": 3, "turn_tokens": 60},
+            **sections,
+        }
 
     def settings(self, out: Path, **sections: Any) -> RlSettings:
-        """Give those of a run of two steps, with these beside them."""
-        training = {
-            "learning_rate": 0.01,
-            "steps": 2,
-            "groups": 1,
-            "group_size": 4,
-            **sections.pop("training", {}),
-        }
+        """Give those of a run, with these sections beside them; what ``training`` lacks stays."""
+        training = {**self._sections["training"], **sections.pop("training", {})}
         given = {
             "model": str(self._start),
             "out": out,
             "seed": 7,
             "data": [{"environments": [NAME]}],
-            "limits": {"turns": 3, "turn_tokens": 60},
             "log": {"tensorboard": False},
+            **self._sections,
             **sections,
         }
         return RlSettings.model_validate({**given, "training": training})
