@@ -9,7 +9,7 @@ import typer
 from astra_mcp.cli.rollout.bounds import open_users
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
-from astra_mcp.cli.train.supervisor import open_adviser, signals_shown
+from astra_mcp.cli.train.supervisor import alarms_shown, open_adviser, signals_shown
 from astra_mcp.cli.train.watched import Watched, settings_of_preflight
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
@@ -126,6 +126,7 @@ def _print_plan(
             f" {training.mini_batches} updates each, learning rate {training.learning_rate:g}"
         ),
         "signals": signals_shown(settings),
+        "alarms": alarms_shown(settings),
         "filling": f"spread above {filling.min_spread:g}, age {age}, refills up to {filling.max_refills}",
         "checkpoints": f"every {settings.checkpoints.every} steps into {settings.out}",
     }

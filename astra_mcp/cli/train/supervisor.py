@@ -1,6 +1,6 @@
 """The supervisor of a run of GRPO: the model that writes hints and reflections, and all signals in words."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
 from astra_mcp.compose.settings import Settings
@@ -10,7 +10,7 @@ from astra_mcp.synthesis.asking import Asks
 from training.rl.native.settings import RlSettings
 from training.signals.supervision.schedule import Schedule
 
-__all__ = ["open_adviser", "signals_shown"]
+__all__ = ["alarms_shown", "open_adviser", "signals_shown"]
 
 
 @asynccontextmanager
@@ -32,17 +32,28 @@ async def open_adviser(settings: RlSettings, told: Settings) -> AsyncGenerator[A
 
 def signals_shown(settings: RlSettings) -> str:
     """Say which signals a run has."""
-    signals, told = settings.signals, list[str]()
-    size = settings.training.group_size
-    if signals.demonstrations.members:
-        told.append(f"{signals.demonstrations.members} of {size} members play gold")
-    if signals.hints.members:
-        by = signals.hints.source
-        told.append(f"{signals.hints.members} of {size} are given hints by a {by}")
+    return "; ".join(_told(settings)) or "none"
+
+
+def alarms_shown(settings: RlSettings) -> str:
+    """Say what is done about alarms."""
+    actions = {name: action for name, action in settings.alarms if action != "log"}
+    told = [f"{name}: {action}" for name, action in actions.items()]
+    return ", ".join([*told, "all others are written down" if told else "all are written down"])
+
+
+def _told(settings: RlSettings) -> Iterator[str]:
+    signals, size = settings.signals, settings.training.group_size
+    shown, hints = signals.demonstrations, signals.hints
+    if shown.members:
+        shaping = (
+            "" if shown.shaping == "none" else f", shaped by {shown.shaping} ({shown.gamma:g})"
+        )
+        yield f"{shown.members} of {size} members play gold{shaping}"
+    if hints.members:
+        place = "the standing instructions" if hints.position == "system" else "a message"
+        yield f"{hints.members} of {size} are given hints by a {hints.source}, in {place}"
     if signals.is_supervised:
         planned = Schedule(signals.schedule).planned(settings.training.steps)
         steps = [*map(str, planned), *(f"alarm {name}" for name in signals.schedule.alarms)]
-        told.append(
-            f"supervision ({signals.supervision.kind}) behind {', '.join(steps) or 'no step'}"
-        )
-    return "; ".join(told) or "none"
+        yield f"supervision ({signals.supervision.kind}) behind {', '.join(steps) or 'no step'}"
