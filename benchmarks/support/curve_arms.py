@@ -151,7 +151,7 @@ async def _played(
     if arm.group == "distractors":
         found["among"] = [
             await replace(judge, distractors=_AMONG).of_folder(weights)
-            for weights in (start, _last_weights(out))
+            for weights in (start, _last_weights(out, start))
         ]
         account.note("among")
     return {**found, "steps": rows_of(out / "metrics.jsonl")}
@@ -163,10 +163,10 @@ async def _judge(school: School, arm: Arm) -> Judge:
 
 
 async def _start(school: School, arm: Arm, seed: int, place: Path) -> Path:
+    start, _ = await find_start(school, arm.way, seed)
     if arm.after is not None:
         await play_arm(school, arm.after, seed)
-        return _last_weights(place / arm.after)
-    start, _ = await find_start(school, arm.way, seed)
+        return _last_weights(place / arm.after, start)
     if arm.thinking is ThinkingPolicy.NATIVE_OFF:
         return start
     changed = place / "with-thoughts"
@@ -212,5 +212,6 @@ async def _asked_of(school: School, arm: Arm, sources: Sources) -> Sources:
     return found
 
 
-def _last_weights(run: Path) -> Path:
-    return max((run / "weights").iterdir())
+def _last_weights(run: Path, start: Path) -> Path:
+    """Where a run came to; that is its start, where it found nothing to learn from."""
+    return max((run / "weights").glob("step-*"), default=start)

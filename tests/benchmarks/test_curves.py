@@ -1,16 +1,9 @@
-"""The benchmark of curves: what it reads from the steps of a run, and that a second run repeats nothing."""
+"""The benchmark of curves: what it reads from the steps of a run."""
 
-import json
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-ARMS = "f1,random,sft,sft-rl,mismatched"
 
 pytestmark = pytest.mark.train
 
@@ -60,22 +53,3 @@ def test_the_table_and_the_picture_say_when_alarms_came() -> None:
     assert drawn is not None
     assert len(ET.fromstring(drawn).findall(".//{*}polyline")) == 1  # noqa: S314 - our own
     assert picture_of("rewards", [run]) is None
-
-
-@pytest.mark.volume
-@pytest.mark.timeout(1500)
-def test_arms_are_played_once_and_a_second_run_repeats_nothing(tmp_path: Path) -> None:
-    small = ("--worlds", "6", "--environments", "6", "--oracle-steps", "50", "--steps", "1")
-    command = [sys.executable, "-P", "benchmarks/curves.py", "--arms", ARMS, *small]
-    command += ["--imitation-steps", "4", "--samples", "1"]
-    written, pictures = tmp_path / "figures.json", tmp_path / "pictures"
-    kept = ("--folder", str(tmp_path / "work"), "--json", str(written), "--pictures", str(pictures))
-    subprocess.run([*command, *kept], cwd=ROOT, capture_output=True, text=True, check=True)
-    figures = json.loads(written.read_text("utf-8"))
-    assert [run["arm"] for run in figures["runs"]] == ARMS.split(",")
-    assert {each.name for each in pictures.iterdir()} == {
-        f"{name}.svg" for name in ("rewards", "distractors", "signals", "form")
-    }
-    again = subprocess.run([*command, *kept], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "step" not in again.stdout
-    assert json.loads(written.read_text("utf-8"))["runs"] == figures["runs"]
