@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,12 @@ sys.path[:] = [
 ]
 
 import anyio  # noqa: E402 - after the search path is right
+from loop_bench import ENVIRONMENT, LoopBench, open_bench, request_of  # noqa: E402
+from loop_loads import LOADS, Load, Worker  # noqa: E402
 
 from gateway.api.client import EpisodeClient, open_http  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
-from loop_bench import ENVIRONMENT, LoopBench, open_bench, request_of  # noqa: E402
-from loop_loads import LOADS, Load, Worker  # noqa: E402
 
 SEED = 0
 BOUND = 0.05
@@ -66,8 +65,8 @@ def main() -> None:
 
 async def _run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     circumstances = conditions(
-        **{"seed": SEED, "seconds": options.seconds, "open_episodes": options.episodes},
-        **{"environments": options.environments, "long_calls": options.long_calls},
+        seed=SEED, seconds=options.seconds, open_episodes=options.episodes,
+        environments=options.environments, long_calls=options.long_calls,
     )
     wanted = {name: load for name, load in LOADS.items() if name in options.only}
     phases = {name: [load] for name, load in wanted.items()}

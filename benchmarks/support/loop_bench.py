@@ -65,11 +65,16 @@ class LoopBench:
         url = f"{self.url}{path}"
         answer = await self.control.http.send(method, url, fields | dict(headers or {}), body)
         if answer.status not in expected:
-            self.count_fault(f"{method} {path.split('?')[0][:24]}: {answer.status}")
+            self.count_fault(f"{method} {path.split('?', maxsplit=1)[0][:24]}: {answer.status}")
         return answer
 
     async def post_mcp(
-        self, path: str, method: str, params: Mapping[str, Any], *, expected: tuple[int, ...] = (200,)
+        self,
+        path: str,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        expected: tuple[int, ...] = (200,),
     ) -> Answer:
         """Send one request of MCP 2026-07-28 by hand, with whatever parameters."""
         meta = {
@@ -119,14 +124,14 @@ def request_of(source: Mapping[str, object], **members: object) -> EpisodeReques
 def _lines_of(n: int) -> tuple[bytes, bytes]:
     text = f"words of call {n}"
     started = {
-        **{"at": _AT, "event": "call_started", "n": n, "call_id": f"c{n}", "seq": None},
-        **{"server": ENVIRONMENT, "tool": "echo", "shown": "echo", "arguments": {"text": text}},
-        **{"is_over_limit": False, "fault": None, "distractor": False},
+        "at": _AT, "event": "call_started", "n": n, "call_id": f"c{n}", "seq": None,
+        "server": ENVIRONMENT, "tool": "echo", "shown": "echo", "arguments": {"text": text},
+        "is_over_limit": False, "fault": None, "distractor": False,
     }
     result = {"content": [{"type": "text", "text": text}], "structured": None, "is_error": False}
     finished = {
-        **{"at": _AT, "event": "call_finished", "n": n, "origin": "tool", "outcome": "applied"},
-        **{"solved": [], "latency_ms": 1.5, "result": result},
+        "at": _AT, "event": "call_finished", "n": n, "origin": "tool", "outcome": "applied",
+        "solved": [], "latency_ms": 1.5, "result": result,
     }
     return orjson.dumps(started) + b"\n", orjson.dumps(finished) + b"\n"
 
@@ -139,7 +144,9 @@ def write_environments(folder: Path, count: int) -> None:
         bundle.mkdir(parents=True)
         document = _DOCUMENT | {"name": name, "title": f"Costly {number}"}
         (bundle / "environment.json").write_bytes(orjson.dumps(document))
-        (bundle / "server.json").write_bytes(orjson.dumps(_SERVER | {"name": f"example.org/{name}"}))
+        (bundle / "server.json").write_bytes(
+            orjson.dumps(_SERVER | {"name": f"example.org/{name}"})
+        )
         (bundle / "tools.py").write_text(_CODE, encoding="utf-8")
 
 

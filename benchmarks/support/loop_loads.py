@@ -8,11 +8,10 @@ from typing import Any
 
 import anyio
 import orjson
+from loop_bench import BATCH, ENVIRONMENT, MANY_TOOLS, STDIO, LoopBench, request_of
 
 from gateway.api.client import RefusedError
 from gateway.api.wire import EpisodeCreated
-
-from loop_bench import BATCH, ENVIRONMENT, MANY_TOOLS, STDIO, LoopBench, request_of
 
 __all__ = ["LOADS", "Load", "Worker"]
 

@@ -2,7 +2,8 @@
 
     python stdio_echo.py [NUMBER]
 
-Lists so many further tools, which echo as well. Small and fast on purpose: what is measured is the gateway or bridge in front of it.
+Lists so many further tools, which echo as well. Small and fast on purpose: what is measured is the gateway
+or bridge in front of it.
 """
 
 import json
@@ -68,8 +69,8 @@ def _result(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 def main() -> None:
     """Answer line by line until the input ends."""
-    for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 0):
-        TOOLS.append(ECHO | {"name": f"echo_{number:05}"})
+    further = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    TOOLS.extend(ECHO | {"name": f"echo_{number:05}"} for number in range(further))
     for line in sys.stdin.buffer:
         if line.strip():
             reply = answer(json.loads(line))

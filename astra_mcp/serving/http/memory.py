@@ -1,9 +1,10 @@
 """What a process that serves does about its memory: it looks for garbage, and gives back what is free.
 
-Everything stops while Python looks for objects that refer to each other and to which nothing else refers.
-With thousands of sessions a look at all takes a second, so it waits until nobody wants anything. The C
-library keeps what a burst of large requests once needed. Both follow from requests: where nobody wants
-anything, nothing is done. Knows the garbage collector and glibc alone; others give back by themselves.
+Everything stops while Python looks for objects that refer to each other and to which nothing else refers,
+1 to 1.4 µs for each object that there is. So new ones are looked at soon, and those that outlive a look that
+grew long are set aside; what becomes garbage among them waits until nobody wants anything. The C library
+keeps what a burst of large requests once needed. Both follow from requests: where nobody wants anything,
+nothing is done. Knows the garbage collector and glibc alone; others give back by themselves.
 """
 
 import asyncio
@@ -18,14 +19,14 @@ __all__ = ["Housekeeping", "give_back", "keeping_house"]
 _NEW_OBJECTS = 5_000
 """After so many the youngest objects are looked at. With four times as many garbage piles up, and memory that
 is level otherwise rises by 6 % in thousands of episodes; with these by 1 to 2 %."""
-_MIDDLE = 4
-_OFTEN, _SELDOM = 2, 80
-"""How often the middle generation is looked at before all is: malformed requests leave exceptions that refer
-to themselves. Where a look at all is long, it is taken amid work after 1,600,000 new objects alone."""
-_DUE = 20
-"""After 400,000 new objects it is worth a quiet moment."""
-_LONG_SECONDS = 0.25
-"""Of the processor, for a look at some 200,000 objects: a thousand sessions have as many."""
+_MIDDLE, _LATER = 1, 0
+"""With these all that is not set aside is looked at after 20,000 new objects."""
+_LONG_SECONDS = 0.02
+"""Of the processor: after a look that took longer, what outlived it is set aside."""
+_LOOKS = 20
+"""After so many, of 400,000 new objects at least, it is seen how much more was set aside."""
+_WORTH_QUIET, _WORTH_WORK = 200_000, 1_600_000
+"""So many more objects are worth a look at all in a quiet moment, and so many amid work, as 200 MiB are."""
 _OLDEST = 2
 QUIET_SECONDS = 1.0
 """A gateway of which nobody has wanted anything for so long is looked through now rather than later."""
@@ -52,6 +53,10 @@ class Housekeeping:
         self._activity = activity
         self._seen: int | None = None
         self._began = 0.0
+        self._looks = 0
+        """Since it was last seen how much is set aside."""
+        self._known = gc.get_freeze_count()
+        """Objects that were set aside after the last look at all."""
         self._looking: asyncio.TimerHandle | None = None
         self._giving: asyncio.TimerHandle | None = None
 
@@ -60,8 +65,13 @@ class Housekeeping:
         if self._giving is None:
             loop = asyncio.get_running_loop()
             self._giving = loop.call_later(GIVE_BACK_SECONDS, self._give_back)
-        if self._looking is None and gc.get_count()[_OLDEST] >= _DUE:
-            self._await_quiet()
+        if self._looks >= _LOOKS and self._looking is None:
+            self._looks = 0
+            more = gc.get_freeze_count() - self._known
+            if more >= _WORTH_WORK:
+                self._look_at_all()
+            elif more >= _WORTH_QUIET:
+                self._await_quiet()
 
     def _give_back(self) -> None:
         self._giving = None
@@ -75,19 +85,27 @@ class Housekeeping:
         self._looking = None
         now = self._activity()
         if now is not None and now == self._seen:
-            gc.collect()
-        elif now is not None:
-            self._await_quiet()  # else the end of what is under way is heard
+            self._look_at_all()
+        elif self._looks < _LOOKS:
+            self._await_quiet()  # else it is seen at the end of what is under way
+
+    def _look_at_all(self) -> None:
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+        self._known = gc.get_freeze_count()
+        self._looks = 0
 
     def hear_collection(self, phase: str, info: dict[str, int]) -> None:
-        """Look at all less often where that takes long; the garbage collector tells of each look."""
+        """Set aside what made a look long; the garbage collector tells of each look."""
         if info["generation"] < _OLDEST:
             return
         if phase == "start":
             self._began = time.thread_time()
-        else:
-            is_long = time.thread_time() - self._began > _LONG_SECONDS
-            gc.set_threshold(_NEW_OBJECTS, _MIDDLE, _SELDOM if is_long else _OFTEN)
+            return
+        self._looks += 1
+        if time.thread_time() - self._began > _LONG_SECONDS:
+            gc.freeze()
 
     def close(self) -> None:
         """Do nothing more."""
@@ -100,7 +118,7 @@ class Housekeeping:
 def keeping_house(activity: Callable[[], int | None]) -> Generator[Housekeeping]:
     """Keep house as suits a process that serves, while the context is open.
 
-    What the program is made of is not looked at again.
+    What the program is made of is set aside.
 
     Args:
         activity: Answers how many requests there were so far; None while one is under way.
@@ -109,7 +127,7 @@ def keeping_house(activity: Callable[[], int | None]) -> Generator[Housekeeping]
         _set_option(_M_ARENA_MAX, _MAX_ARENAS)
     thresholds = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, _MIDDLE, _OFTEN)
+    gc.set_threshold(_NEW_OBJECTS, _MIDDLE, _LATER)
     house = Housekeeping(activity)
     gc.callbacks.append(house.hear_collection)
     house.hear_end()  # of the start, which leaves much behind
