@@ -65,8 +65,11 @@ def main() -> None:
 
 async def _run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     circumstances = conditions(
-        seed=SEED, seconds=options.seconds, open_episodes=options.episodes,
-        environments=options.environments, long_calls=options.long_calls,
+        seed=SEED,
+        seconds=options.seconds,
+        open_episodes=options.episodes,
+        environments=options.environments,
+        long_calls=options.long_calls,
     )
     wanted = {name: load for name, load in LOADS.items() if name in options.only}
     phases = {name: [load] for name, load in wanted.items()}

@@ -124,14 +124,29 @@ def request_of(source: Mapping[str, object], **members: object) -> EpisodeReques
 def _lines_of(n: int) -> tuple[bytes, bytes]:
     text = f"words of call {n}"
     started = {
-        "at": _AT, "event": "call_started", "n": n, "call_id": f"c{n}", "seq": None,
-        "server": ENVIRONMENT, "tool": "echo", "shown": "echo", "arguments": {"text": text},
-        "is_over_limit": False, "fault": None, "distractor": False,
+        "at": _AT,
+        "event": "call_started",
+        "n": n,
+        "call_id": f"c{n}",
+        "seq": None,
+        "server": ENVIRONMENT,
+        "tool": "echo",
+        "shown": "echo",
+        "arguments": {"text": text},
+        "is_over_limit": False,
+        "fault": None,
+        "distractor": False,
     }
     result = {"content": [{"type": "text", "text": text}], "structured": None, "is_error": False}
     finished = {
-        "at": _AT, "event": "call_finished", "n": n, "origin": "tool", "outcome": "applied",
-        "solved": [], "latency_ms": 1.5, "result": result,
+        "at": _AT,
+        "event": "call_finished",
+        "n": n,
+        "origin": "tool",
+        "outcome": "applied",
+        "solved": [],
+        "latency_ms": 1.5,
+        "result": result,
     }
     return orjson.dumps(started) + b"\n", orjson.dumps(finished) + b"\n"
 

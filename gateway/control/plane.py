@@ -9,19 +9,20 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, cast
 
 import anyio
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from astra_mcp import __version__
-from astra_mcp.call_record import CallRecord, EpisodeId
-from astra_mcp.concurrency import map_concurrently, shielded
+from astra_mcp.call_record import EpisodeId
+from astra_mcp.concurrency import in_turns, map_concurrently, shielded
 from astra_mcp.errors import (
     AstraError,
     CapacityError,
@@ -61,6 +62,7 @@ from gateway.api.wire import (
     ServerInfo,
     WorkerInfo,
 )
+from gateway.control.lists import answer_list, answer_record
 from gateway.control.other_workers import Fleet, Slice
 from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
@@ -146,18 +148,33 @@ class ControlPlane:
         """Lay out the paths below ``/v1``."""
         v1 = APIRouter(prefix="/v1", responses=_documented(_ERRORS))
         v1.add_api_route("/episodes", self.create, methods=["POST"], status_code=201)
-        v1.add_api_route("/episodes:batch", self.create_batch, methods=["POST"], status_code=201)
-        v1.add_api_route("/episodes:close", self.close_batch, methods=["POST"])
-        v1.add_api_route("/episodes", self.list_open, methods=["GET"])
+        v1.add_api_route(
+            "/episodes:batch",
+            self.create_batch,
+            methods=["POST"],
+            status_code=201,
+            response_model=list[EpisodeCreated],
+        )
+        v1.add_api_route(
+            "/episodes:close", self.close_batch, methods=["POST"], response_model=list[EpisodeState]
+        )
+        v1.add_api_route(
+            "/episodes", self.list_open, methods=["GET"], response_model=list[EpisodeState]
+        )
         v1.add_api_route("/episodes/{id}", self.state, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.close, methods=["DELETE"])
         v1.add_api_route(
             "/episodes/{id}/record", self.record, methods=["GET"], response_model=EpisodeRecord
         )
-        v1.add_api_route("/environments", self.environments, methods=["GET"])
+        v1.add_api_route(
+            "/environments",
+            self.environments,
+            methods=["GET"],
+            response_model=Sequence[EnvironmentInfo],
+        )
         v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
         v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
-        v1.add_api_route("/servers", self.servers, methods=["GET"])
+        v1.add_api_route("/servers", self.servers, methods=["GET"], response_model=list[ServerInfo])
         v1.add_api_route("/tasks", self.tasks, methods=["GET"])
         v1.add_api_route("/workers", self.workers, methods=["GET"])
         return v1
@@ -179,7 +196,7 @@ class ControlPlane:
         body: Annotated[list[EpisodeRequest], Field(min_length=1, max_length=MAX_BATCH)],
         request: Request,
         first: Annotated[int, Query(ge=0, description="Number of the first one in errors.")] = 0,
-    ) -> list[EpisodeCreated]:
+    ) -> Response:
         """Open several episodes: all, in the order of the requests, or none."""
         parts = await self._fleet.slices(body)
         opened: dict[int, list[EpisodeCreated]] = {}
@@ -189,7 +206,7 @@ class ControlPlane:
             with shielded():
                 await self._undo(parts, opened)
             raise
-        return [created for part in parts for created in opened[part.first]]
+        return await answer_list((made for part in parts for made in opened[part.first]), 201)
 
     async def _open_parts(
         self,
@@ -218,14 +235,14 @@ class ControlPlane:
             return [self._moved(created, part.worker, request) for created in made]
         opened: list[Episode] = []
         try:
-            for index, wanted in enumerate(part.requests, first + part.first):
+            async for index, wanted in in_turns(enumerate(part.requests, first + part.first)):
                 opened.append(await self._create_item(index, wanted))
         except BaseException:
             with shielded():
-                for episode in opened:
+                async for episode in in_turns(opened):
                     await self._undo_one(episode.id)
             raise
-        return [self._created(episode, request) for episode in opened]
+        return [self._created(episode, request) async for episode in in_turns(opened)]
 
     async def _create_item(self, index: int, wanted: EpisodeRequest) -> Episode:
         try:
@@ -240,7 +257,7 @@ class ControlPlane:
         for part in parts:
             ids = [created.id for created in opened.get(part.first, ())]
             if part.worker == self._fleet.worker_info.index:
-                for id in ids:
+                async for id in in_turns(ids):
                     await self._undo_one(id)
                 continue
             try:
@@ -275,9 +292,10 @@ class ControlPlane:
         base = self._fleet.worker_info.base_url(request.scope, worker)
         return {"mcp_url": f"{base}/episodes/{id}/mcp", "control_url": f"{base}/v1/episodes/{id}"}
 
-    async def list_open(self) -> list[EpisodeState]:
+    async def list_open(self) -> Response:
         """List the episodes that take calls; the states of interactive endpoints are left out."""
-        return [*self._episodes.open_states(), *await self._fleet.open_episodes()]
+        others = await self._fleet.open_episodes()
+        return await answer_list(chain(self._episodes.open_states(), others))
 
     async def state(self, id: str) -> EpisodeState:
         """Read where an episode stands, its reward included."""
@@ -285,9 +303,7 @@ class ControlPlane:
 
     async def record(self, id: str) -> Response:
         """Read an episode's calls with their results, origins and what they solved."""
-        record = await self._episodes.record(id)
-        content = await anyio.to_thread.run_sync(_written, record)
-        return Response(content, media_type="application/json")
+        return await answer_record([await self._episodes.record(id)])
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""
@@ -295,7 +311,7 @@ class ControlPlane:
 
     async def close_batch(
         self, body: Annotated[list[str], Field(min_length=1, max_length=MAX_BATCH)]
-    ) -> list[EpisodeState]:
+    ) -> Response:
         """Close several episodes by their ids, each as `DELETE` does; final states in the same order.
 
         All that can be are closed, also where another one cannot; repeatable.
@@ -313,7 +329,7 @@ class ControlPlane:
         states = await map_concurrently(close_one, enumerate(body), limit=_CLOSINGS_AT_ONCE)
         if faults:
             raise _of_item(min(faults), faults[min(faults)])
-        return [state for state in states if state is not None]
+        return await answer_list(state for state in states if state is not None)
 
     async def _close_anywhere(self, id: str) -> EpisodeState:
         owner = owner_of(id, self._fleet.worker_info.count)
@@ -324,7 +340,6 @@ class ControlPlane:
     async def environments(  # noqa: PLR0913 - one parameter for each of the query
         self,
         request: Request,
-        response: Response,
         *,
         limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
         cursor: Annotated[str, Query(description="From the page before.")] = "",
@@ -334,7 +349,7 @@ class ControlPlane:
         hops: Annotated[int | None, Query(description="The deepest hop level.")] = None,
         family: str | None = None,
         verified: bool | None = None,
-    ) -> Sequence[EnvironmentInfo]:
+    ) -> Response:
         """List environments, by name; `Link` leads to the next page, `X-Total-Count` says how many fit."""
         wanted = EnvironmentFilter(
             domain=domain,
@@ -345,11 +360,14 @@ class ControlPlane:
             verified=verified,
         )
         page = page_of(self._catalog.summaries(), wanted, cursor, limit)
+        response = await answer_list(
+            self._told(self._catalog.environment(name)) for name in page.names
+        )
         response.headers["X-Total-Count"] = str(page.total)
         if page.cursor is not None:
             following = request.url.include_query_params(cursor=page.cursor)
             response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
-        return [self._told(self._catalog.environment(name)) for name in page.names]
+        return response
 
     async def environment(self, name: str) -> EnvironmentDetails:
         """Describe one environment with its further questions."""
@@ -375,11 +393,12 @@ class ControlPlane:
         await self._prepared(name)
         return self._catalog.gold(name, question)
 
-    async def servers(self, request: Request) -> list[ServerInfo]:
+    async def servers(self, request: Request) -> Response:
         """List all servers, by name."""
         base = self._fleet.worker_info.base_url(request.scope, FIRST)
         shows = self._shown.shows
-        return [_described(u, base, shown=shows(u.name)) for u in self._catalog.upstreams()]
+        upstreams = self._catalog.upstreams()
+        return await answer_list(_described(u, base, shown=shows(u.name)) for u in upstreams)
 
     async def tasks(
         self,
@@ -399,7 +418,7 @@ class ControlPlane:
             index=self._fleet.worker_info.index,
             url="",
             pid=os.getpid(),
-            open_episodes=len(self._episodes.open_states()),
+            open_episodes=self._episodes.count_proper(),
             missing=self._own_missing(),
         )
         found = [here, *await self._fleet.describe_others()]
@@ -420,19 +439,6 @@ class ControlPlane:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
-
-
-def _written(record: EpisodeRecord) -> bytes:
-    """Write a record as JSON, slice by slice, between which other threads have their turn."""
-    whole = record.model_copy(update={"calls": ()}).model_dump_json().encode()
-    slices = (record.calls[at : at + _SLICE] for at in range(0, len(record.calls), _SLICE))
-    calls = b",".join(_CALLS.dump_json(part)[1:-1] for part in slices)
-    return whole.removesuffix(b"]}") + calls + b"]}"
-
-
-_SLICE = 200
-"""Calls that are written at a time; some take as long as a millisecond, of results of a megabyte."""
-_CALLS = TypeAdapter(tuple[CallRecord, ...])
 
 
 def _of_item(place: int, error: AstraError) -> AstraError:

@@ -12,9 +12,11 @@ from pathlib import Path
 import anyio
 
 from astra_mcp.call_record import CallRecord, EpisodeStatus, FinishedCall
+from astra_mcp.concurrency import drop_in_slices
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.types import CallOutcome, Origin, ToolResult, UpstreamReply, is_failure
 from gateway.api.seams import Catalog, UpstreamSession, abilities
+from gateway.api.wire import EpisodeRecord, EpisodeState
 from gateway.edge.clock import steady_clock
 from gateway.episodes.beginning import open_session
 from gateway.episodes.calls import within_limit
@@ -29,6 +31,7 @@ __all__ = [
     "repeated_servers",
     "replay_record",
     "status_of",
+    "tell_record",
     "time_at",
 ]
 
@@ -96,6 +99,29 @@ def status_of(record: Record, at: datetime) -> EpisodeStatus:
     life_until = record.opened.at + timedelta(seconds=limits.life_seconds)
     is_over = at >= min(idle_until, life_until)
     return EpisodeStatus.EXPIRED if is_over else EpisodeStatus.OPEN
+
+
+def tell_record(path: Path, state: EpisodeState) -> EpisodeRecord:
+    """Read what a record says of an episode that stands there; takes long, so it is done in a thread.
+
+    Raises:
+        RecordError: It cannot be read.
+    """
+    record = read_record(path)
+    told = EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
+        state=state,
+        prompt=record.opened.prompt,
+        tools_hash=record.opened.tools_hash,
+        servers=record.opened.servers,
+        tools=record.opened.tools,
+        distractors=record.opened.distractors,
+        emulators=record.opened.emulators,
+        calls=record.calls,
+    )
+    parts = record.parts()
+    del record
+    drop_in_slices(*parts)
+    return told
 
 
 async def replay_record(record: Record, catalog: Catalog) -> Replay:

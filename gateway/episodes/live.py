@@ -8,7 +8,7 @@ next one), an ended one can still be read.
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
-from astra_mcp.concurrency import LocksByName, shielded
+from astra_mcp.concurrency import LocksByName, drop_in_slices, shielded
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -42,6 +42,7 @@ from gateway.api.seams import (
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
 from gateway.edge.clock import steady_clock
 from gateway.edge.placement import new_episode_id, owner_of
+from gateway.episodes.archive import tell_record
 from gateway.episodes.beginning import (
     changed_servers,
     describe,
@@ -185,17 +186,7 @@ class Episodes:
         found = await self.get(episode)
         found.expire_if_due()
         path = record_path(self._folder, found.id)
-        record = await anyio.to_thread.run_sync(read_record, path)
-        return EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
-            state=found.state(),
-            prompt=record.opened.prompt,
-            tools_hash=record.opened.tools_hash,
-            servers=record.opened.servers,
-            tools=record.opened.tools,
-            distractors=record.opened.distractors,
-            emulators=record.opened.emulators,
-            calls=record.calls,
-        )
+        return await anyio.to_thread.run_sync(tell_record, path, found.state())
 
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable.
@@ -211,9 +202,18 @@ class Episodes:
         await self._retire(found)
         return found.state()
 
-    def open_states(self) -> tuple[EpisodeState, ...]:
-        """Tell where each open episode of this process stands; interactive states are left out."""
-        return tuple(e.state() for e in self._live.values() if e.is_open and e.endpoint is None)
+    def open_states(self) -> Iterator[EpisodeState]:
+        """Tell where each open episode of this process stands; interactive states are left out.
+
+        Others may come and go while the states are gone through.
+        """
+        for episode in list(self._live.values()):
+            if episode.is_open and episode.endpoint is None:
+                yield episode.state()
+
+    def count_proper(self) -> int:
+        """How many :meth:`open_states` tells of."""
+        return sum(e.is_open and e.endpoint is None for e in self._live.values())
 
     def missing(self) -> tuple[str, ...]:
         """Name what keeps this process from recording anything; empty where nothing does."""
@@ -433,7 +433,8 @@ class Episodes:
             self._ended.popitem(last=False)
 
     def _require_room(self) -> None:
-        if sum(e.endpoint is None for e in self._live.values()) >= self._max_open:
+        live = self._live.values()
+        if len(live) >= self._max_open <= sum(e.endpoint is None for e in live):
             msg = f"{self._max_open} episodes are open: close some, or raise serve.max_episodes"
             raise CapacityError(msg)
 
@@ -481,7 +482,11 @@ class Episodes:
             await self._preparation.before_state(upstreams or (), of_all=of_all)
             await self._make_room_for_files(files)
         with shielded():  # what is made half would be left open
-            return await self._take_over(record, upstreams)
+            restored = await self._take_over(record, upstreams)
+        parts = record.parts()
+        del record
+        await anyio.to_thread.run_sync(drop_in_slices, *parts)
+        return restored
 
     def _read(self, episode: str) -> Record:
         """Read a record of this worker; takes 70 microseconds for each call, so it is done in a thread."""

@@ -2,6 +2,7 @@
 
 import gc
 import platform
+import sys
 import threading
 import time
 from pathlib import Path
@@ -38,11 +39,11 @@ def test_memory_that_was_freed_below_what_is_still_in_use_is_given_back() -> Non
 
 
 @pytest.fixture
-def aside(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many objects are set aside, with no time between two looks for quiet."""
+def used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many blocks of memory are in use, with no time between two looks for quiet."""
     count = [1000]
     monkeypatch.setattr(memory, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: count[0])
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: count[0])
     return count
 
 
@@ -56,6 +57,7 @@ def age(house: memory.Housekeeping) -> None:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Count the looks at all instead of taking them."""
     taken: list[None] = []
+    monkeypatch.setattr(memory, "_set_aside", lambda: None)
     monkeypatch.setattr(gc, "collect", lambda: taken.append(None))
     return taken
 
@@ -66,16 +68,16 @@ async def turns(num: int = 20) -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def test_a_quiet_moment_after_a_request_is_used_once_enough_was_set_aside(
-    monkeypatch: pytest.MonkeyPatch, aside: list[int]
+async def test_a_quiet_moment_after_a_request_is_used_once_much_more_is_in_use(
+    monkeypatch: pytest.MonkeyPatch, used: list[int]
 ) -> None:
     taken = looks(monkeypatch)
     with keeping_house(lambda: 1) as house:
         age(house)
         house.hear_end()
         await turns()
-        assert taken == [], "little was set aside"
-        aside[0] += 300_000
+        assert taken == [], "little more is in use"
+        used[0] += 600_000
         house.hear_end()
         await turns()
         assert taken == [], "it is counted seldom"
@@ -93,12 +95,12 @@ async def test_a_quiet_moment_after_a_request_is_used_once_enough_was_set_aside(
 
 
 async def test_no_look_at_all_is_taken_while_somebody_wants_something(
-    monkeypatch: pytest.MonkeyPatch, aside: list[int]
+    monkeypatch: pytest.MonkeyPatch, used: list[int]
 ) -> None:
     taken = looks(monkeypatch)
     answers: list[int | None] = [1, 2, 3, None, 4, 5, 5, 5]
     with keeping_house(lambda: answers.pop(0)) as house:
-        aside[0] += 300_000
+        used[0] += 600_000
         age(house)
         house.hear_end()
         while len(answers) > 1:
@@ -109,11 +111,11 @@ async def test_no_look_at_all_is_taken_while_somebody_wants_something(
 
 
 async def test_garbage_that_piles_up_is_looked_for_amid_work(
-    monkeypatch: pytest.MonkeyPatch, aside: list[int]
+    monkeypatch: pytest.MonkeyPatch, used: list[int]
 ) -> None:
     taken = looks(monkeypatch)
     with keeping_house(lambda: None) as house:
-        aside[0] += 2_000_000
+        used[0] += 5_000_000
         age(house)
         house.hear_end()
         assert taken == [None]
@@ -125,10 +127,11 @@ def test_what_outlives_a_long_look_is_set_aside_and_what_outlives_a_short_one_is
     now = [0.0]
     frozen: list[float] = []
     monkeypatch.setattr(time, "thread_time", lambda: now[0])
-    before, callbacks = gc.get_threshold(), list(gc.callbacks)
+    before, callbacks, interval = gc.get_threshold(), list(gc.callbacks), sys.getswitchinterval()
 
     async def look() -> None:
         with keeping_house(lambda: 0) as house:
+            assert sys.getswitchinterval() < interval
             monkeypatch.setattr(gc, "freeze", lambda: frozen.append(now[0]))
             for generation, seconds in (
                 (OLDEST, 0.0),
@@ -141,7 +144,11 @@ def test_what_outlives_a_long_look_is_set_aside_and_what_outlives_a_short_one_is
 
     anyio.run(look)
     assert frozen == [2 * LONG_SECONDS]
-    assert (gc.get_threshold(), gc.callbacks) == (before, callbacks)
+    assert (gc.get_threshold(), gc.callbacks, sys.getswitchinterval()) == (
+        before,
+        callbacks,
+        interval,
+    )
 
 
 async def test_what_is_free_is_given_back_after_requests_alone(

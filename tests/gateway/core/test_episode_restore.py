@@ -430,7 +430,7 @@ async def test_whoever_goes_away_while_an_episode_is_restored_leaves_it_to_the_n
 async def test_a_record_that_is_taken_over_in_slices_is_taken_over_whole(
     life: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.episodes.episode._RESUMED_AT_ONCE", 2)
+    monkeypatch.setattr("astra_mcp.concurrency._TURN_SECONDS", 0.0)
     async with life() as episodes:
         episode = await episodes.create(REQUEST)
         for number in range(5):

@@ -403,7 +403,7 @@ async def test_labels_are_bounded(gateway: Any, labels: dict[str, str], said: st
 async def test_a_record_is_written_in_slices_and_whole(
     gateway: Any, monkeypatch: pytest.MonkeyPatch, num_calls: int
 ) -> None:
-    monkeypatch.setattr("gateway.control.plane._SLICE", 2)
+    monkeypatch.setattr("gateway.control.lists._SLICE", 2)
     created = await gateway.episode()
     episode = await gateway.episodes.get(created["id"])
     for _ in range(num_calls):
