@@ -65,7 +65,7 @@ async def map_concurrently(
                 group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
-        for index, item in enumerate(rows):
+        async for index, item in in_turns(enumerate(rows)):
             group.start_soon(run, index, item)
     if failure or spent:
         raise (failure or spent)[0]

@@ -16,6 +16,7 @@ from secrets import token_hex
 from typing import cast
 
 import anyio
+import anyio.lowlevel
 import orjson
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,7 +35,7 @@ from astra_mcp.mcp.http import open_http
 from astra_mcp.mcp.lines import serve_stdio
 from astra_mcp.types import JsonObject
 from gateway.agents.endpoints import Endpoints
-from gateway.agents.hot_path import HotPath
+from gateway.agents.hot_path import LARGE_BYTES, HotPath
 from gateway.agents.notifications import Notifications
 from gateway.agents.relay import TARGET, InitializedClient, Relay
 from gateway.agents.sessions import Session, Sessions
@@ -183,6 +184,8 @@ class AgentPlane:
         if scope["method"] == "POST":
             receive = held = await _take_body(receive)
             body = held.body
+            if len(body) > LARGE_BYTES:
+                await anyio.lowlevel.checkpoint()
             if await self._hot.answer(target, scope, body, receive, send):
                 self.num_hot += 1
                 return

@@ -1,26 +1,73 @@
-"""Long answers of the control API: made and written slice by slice, between which others have their turn.
+"""Long lists of the control API: read, made and written item by item, between which others have their turn.
 
-Knows models and HTTP answers; knows neither episodes nor where they come from.
+Knows models and HTTP; knows neither episodes nor where they come from.
 """
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Annotated, Any
 
 import anyio
 from fastapi import Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, TypeAdapter
+from pydantic import (
+    BaseModel,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from astra_mcp.call_record import CallRecord
 from astra_mcp.concurrency import drop_in_slices, in_turns
-from gateway.api.wire import EpisodeRecord
+from gateway.api.wire import EpisodeRecord, EpisodeRequest
 
-__all__ = ["answer_list", "answer_record"]
+__all__ = ["UnreadRequest", "answer_list", "answer_record", "read_requests"]
 
 _SLICE = 200
 """Calls that are written at a time; some take as long as a millisecond, of results of a megabyte."""
 _SENT_AT_ONCE = 256 << 10
 _CALLS = TypeAdapter(tuple[CallRecord, ...])
 _JSON = "application/json"
+
+
+class _Unread:
+    """Documents a request for an episode, and reads nothing of it."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        del source, handler
+        return core_schema.any_schema()
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        del schema
+        return handler(EpisodeRequest.__pydantic_core_schema__)
+
+
+UnreadRequest = Annotated[Any, _Unread]
+"""One of many, which FastAPI would read in one step: see :func:`read_requests`."""
+
+
+async def read_requests(body: Sequence[UnreadRequest]) -> list[EpisodeRequest]:
+    """Read the requests of a batch.
+
+    Raises:
+        RequestValidationError: Names what is wrong with the first that is.
+    """
+    requests: list[EpisodeRequest] = []
+    async for place, given in in_turns(enumerate(body)):
+        try:
+            requests.append(EpisodeRequest.model_validate(given))
+        except ValidationError as error:
+            faults = error.errors(include_url=False)
+            places = [{**fault, "loc": ("body", place, *fault["loc"])} for fault in faults]
+            raise RequestValidationError(places) from None
+    return requests
 
 
 async def answer_list(items: Iterable[BaseModel], status: int = 200) -> Response:

@@ -10,15 +10,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Annotated, cast
+from typing import Annotated
 
 import anyio
 from fastapi import APIRouter, FastAPI, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
-from starlette.exceptions import HTTPException
-from starlette.routing import Match
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
@@ -27,19 +24,11 @@ from astra_mcp.errors import (
     AstraError,
     CapacityError,
     GatewayError,
-    NoFilesError,
-    NoSpaceError,
-    NotAvailableError,
-    RegistryError,
     ShortageError,
-    UnknownNameError,
-    UpstreamError,
     WorkerError,
-    fault_words,
 )
 from astra_mcp.text.plain import one_line
-from gateway.api.client import UPSTREAM_FAILED, RefusedError
-from gateway.api.connections import NO_FILES, NO_SPACE, RETRY_AFTER_SECONDS
+from gateway.api.client import RefusedError
 from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import (
@@ -62,9 +51,9 @@ from gateway.api.wire import (
     ServerInfo,
     WorkerInfo,
 )
-from gateway.control.lists import answer_list, answer_record
+from gateway.control.errors import ErrorBody, answer_errors
+from gateway.control.lists import UnreadRequest, answer_list, answer_record, read_requests
 from gateway.control.other_workers import Fleet, Slice
-from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
 from gateway.edge.placement import owner_of
 from gateway.episodes.episode import Episode
@@ -74,28 +63,9 @@ MAX_BATCH = 1024
 """Episodes of one batch request."""
 
 _CLOSINGS_AT_ONCE = 32
-_MAX_FAULTS = 20
-"""So many faults of a request are named."""
-_MAX_PLACE = 256
-"""Characters of the name of a place, which may be the sender's own."""
 
 Readiness = Callable[[], Sequence[str]]
 """Names what keeps the gateway from taking episodes; empty where it is ready."""
-
-
-class ErrorDetail(BaseModel):
-    """What went wrong."""
-
-    code: str
-    """Stable word for programs."""
-    message: str
-    """For people: what is wrong and what to do."""
-
-
-class ErrorBody(BaseModel):
-    """Body of every answer that is not a success."""
-
-    error: ErrorDetail
 
 
 class Health(BaseModel):
@@ -110,16 +80,6 @@ class Health(BaseModel):
 
 
 _log = logging.getLogger("astra_mcp.gateway")
-_STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
-    (UnknownNameError, 404, "unknown_name"),
-    (NotAvailableError, 422, "not_available"),
-    (CapacityError, 503, "too_many_episodes"),
-    (NoSpaceError, 503, NO_SPACE),
-    (NoFilesError, 503, NO_FILES),
-    (WorkerError, 503, "worker_unreachable"),
-    (UpstreamError, 502, UPSTREAM_FAILED),
-    (GatewayError, 500, "gateway_error"),
-)
 _ERRORS = {
     401: "The control key is missing or wrong.",
     404: "There is nothing of this name.",
@@ -193,12 +153,12 @@ class ControlPlane:
 
     async def create_batch(
         self,
-        body: Annotated[list[EpisodeRequest], Field(min_length=1, max_length=MAX_BATCH)],
+        body: Annotated[list[UnreadRequest], Field(min_length=1, max_length=MAX_BATCH)],
         request: Request,
         first: Annotated[int, Query(ge=0, description="Number of the first one in errors.")] = 0,
     ) -> Response:
         """Open several episodes: all, in the order of the requests, or none."""
-        parts = await self._fleet.slices(body)
+        parts = await self._fleet.slices(await read_requests(body))
         opened: dict[int, list[EpisodeCreated]] = {}
         try:
             await self._open_parts(parts, opened, request, first)
@@ -494,6 +454,7 @@ def build_control_plane(
         version=__version__,
         description="Create, read and close episodes. Agents use MCP at each episode's mcp_url.",
         servers=[{"url": public_url}] if public_url else None,
+        openapi_url=None,  # it is made in a thread, below
         docs_url=None,  # the page would load its scripts from another host
         redoc_url=None,
         redirect_slashes=False,
@@ -520,81 +481,15 @@ def build_control_plane(
             text = merge({fleet.worker_info.index: text, **others})
         return Response(text, media_type=METRICS_CONTENT_TYPE)
 
+    async def describe() -> JSONResponse:
+        """Describe every request and answer; made at the first request, which takes a tenth of a second."""
+        return JSONResponse(await anyio.to_thread.run_sync(app.openapi))
+
+    app.add_api_route("/openapi.json", describe, methods=["GET"], include_in_schema=False)
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
     app.add_api_route(
         "/metrics", render_metrics, methods=["GET"], tags=["health"], response_class=Response
     )
-    _answer_errors(app)
+    answer_errors(app)
     return app
-
-
-def _answer_errors(app: FastAPI) -> None:
-    """Turn every error into an :class:`ErrorBody`."""
-
-    async def on_known(_: Request, error: Exception) -> JSONResponse:
-        status, code = next((s, c) for kind, s, c in _STATUS if isinstance(error, kind))
-        return _error(status, code, str(error))
-
-    async def on_refused(_: Request, error: Exception) -> JSONResponse:
-        if not isinstance(error, RefusedError):
-            return await on_bug(_, error)
-        return _error(error.status, error.code, error.message)  # another worker's words
-
-    async def on_invalid(_: Request, error: Exception) -> JSONResponse:
-        faults = error.errors() if isinstance(error, RequestValidationError) else ()
-        said = [
-            f"{'.'.join(map(str, f['loc']))[:_MAX_PLACE]}: {fault_words(f['type'], f['msg'])}"
-            for f in faults[:_MAX_FAULTS]
-        ]
-        if len(faults) > _MAX_FAULTS:
-            said.append(f"and {len(faults) - _MAX_FAULTS} more")
-        return _error(422, "invalid_request", "; ".join(said))
-
-    async def on_http(request: Request, error: Exception) -> JSONResponse:
-        return _of_http(app, request, cast("HTTPException", error))
-
-    async def on_unread(_: Request, error: Exception) -> JSONResponse:
-        _log.warning("the list of servers cannot be read: %s", error)
-        message = "the registry does not answer: try again, and see the gateway's log"
-        return _error(503, "registry_unreachable", message)
-
-    async def on_bug(_: Request, error: Exception) -> JSONResponse:
-        _log.error("the control plane broke", exc_info=error)
-        return _error(500, "gateway_error", "the gateway failed; its log says more")
-
-    app.add_exception_handler(GatewayError, on_known)
-    app.add_exception_handler(UpstreamError, on_known)
-    app.add_exception_handler(RefusedError, on_refused)
-    app.add_exception_handler(RegistryError, on_unread)
-    app.add_exception_handler(Exception, on_bug)
-    app.add_exception_handler(RequestValidationError, on_invalid)
-    app.add_exception_handler(HTTPException, on_http)
-
-
-def _of_http(app: FastAPI, request: Request, error: HTTPException) -> JSONResponse:
-    if error.status_code == 404:
-        return _nothing_at(request.url.path)
-    if error.status_code == 400:  # a body that is no text is as wrong as one that is no JSON
-        return _error(422, "invalid_request", error.detail)
-    answer = _error(error.status_code, "http_error", error.detail)
-    if error.status_code == 405:
-        answer.headers["Allow"] = _methods_at(app, request)
-    return answer
-
-
-def _methods_at(app: FastAPI, request: Request) -> str:
-    matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
-    return ", ".join(sorted({m for r in matching for m in getattr(r, "methods", None) or ()}))
-
-
-def _nothing_at(path: str) -> JSONResponse:
-    if path.startswith(f"{LISTING_PATH}/"):  # such as a name with a line break, which fits no route
-        return answer_error(404, "Server not found")
-    return _error(404, "http_error", "there is nothing at this address: see /openapi.json")
-
-
-def _error(status: int, code: str, message: str) -> JSONResponse:
-    body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
-    retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if code in (NO_SPACE, NO_FILES) else None
-    return JSONResponse(body.model_dump(), status_code=status, headers=retry)

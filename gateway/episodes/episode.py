@@ -68,6 +68,7 @@ from gateway.episodes.record import (
 from gateway.episodes.shown_tools import Route, Shown
 from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
 
+_LARGE_BYTES = 256 << 10
 _MAX_NAME = 256
 """A longer name is no tool's; so much of it is recorded."""
 _log = logging.getLogger("astra_mcp.gateway")
@@ -383,6 +384,7 @@ class Episode:
         self._last_activity = now = self._now()
         members = call.as_started(call_id or f"{self._own_ids}-{n}")
         call.started_at = self._file.append_started(now, members)
+        call.is_large = self._file.size - call.started_at > _LARGE_BYTES
         if self._plan is not None:
             call.injected = call.draw(self._plan, arguments)
         self._num_started = n + 1

@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
-from astra_mcp.concurrency import LocksByName, drop_in_slices, shielded
+from astra_mcp.concurrency import LocksByName, drop_in_slices, in_turns, shielded
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -58,7 +58,7 @@ from gateway.episodes.files import OpenFiles, files_of
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
 from gateway.episodes.room import DiskRoom
-from gateway.episodes.shown_tools import routes_of
+from gateway.episodes.shown_tools import of_tools, routes_of
 from gateway.episodes.warm_up import Preparation, is_held, prepare_all
 
 __all__ = ["Episodes", "open_episodes"]
@@ -127,9 +127,9 @@ class Episodes:
         self._require_room()
         source = await find_source(self._catalog, self._tasks, request.source)
         listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
-        self._require_room()  # others may have come meanwhile
-        self._files.require(files_of(listed.upstreams), is_new=True)
-        opened = describe(
+        opened = await of_tools(
+            len(listed.routes),
+            describe,
             new_episode_id(self._worker, self._workers),
             self._now(),
             request,
@@ -140,6 +140,8 @@ class Episodes:
             ),
             distractors=self._emulator,
         )
+        self._require_room()  # others may have come meanwhile
+        self._files.require(files_of(listed.upstreams), is_new=True)
         return self._open(opened, listed)
 
     async def get(self, episode: str) -> Episode:
@@ -203,10 +205,7 @@ class Episodes:
         return found.state()
 
     def open_states(self) -> Iterator[EpisodeState]:
-        """Tell where each open episode of this process stands; interactive states are left out.
-
-        Others may come and go while the states are gone through.
-        """
+        """Tell where each open episode stands, while others come and go; interactive states are left out."""
         for episode in list(self._live.values()):
             if episode.is_open and episode.endpoint is None:
                 yield episode.state()
@@ -268,10 +267,7 @@ class Episodes:
                     continue
             if known is None:
                 await self._make_room_for_a_state(files_of(upstreams))
-                # Another request of the caller may have come first.
-                return self._live.get(episode) or self._open_interactive(
-                    episode, endpoint, upstreams
-                )
+                return await self._open_interactive(episode, endpoint, upstreams)
             known.expire_if_due()
             if known.is_open and (
                 is_held(known.upstreams, known.servers, upstreams)
@@ -348,12 +344,15 @@ class Episodes:
                 await self._park(episode)
         self._files.require(num_files, is_new=False)
 
-    def _open_interactive(
+    async def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
     ) -> Episode:
-        routes = routes_of(upstreams, qualify_all=endpoint == ALL_SERVERS)
+        num = sum(len(u.tools) for u in upstreams)
+        routes = await of_tools(num, routes_of, upstreams, qualify_all=endpoint == ALL_SERVERS)
         listed = ToolList(routes=routes, upstreams=tuple(upstreams))
-        return self._open(describe_state(episode, self._now(), endpoint, listed), listed)
+        opened = await of_tools(num, describe_state, episode, self._now(), endpoint, listed)
+        # Another request of the caller may have come first.
+        return self._live.get(episode) or self._open(opened, listed)
 
     async def sweep_on(self) -> None:
         """Sweep once a second while there is anything to sweep; a gateway without episodes sleeps."""
@@ -369,7 +368,9 @@ class Episodes:
         for parked in [e for e, due in self._parked.items() if self._now() >= due]:
             with self._forgetting_lost(parked):
                 (await self.get(parked)).expire_if_due()
-        for episode in list(self._live.values()):
+        async for episode in in_turns(list(self._live.values())):
+            if self._live.get(episode.id) is not episode:  # it was closed or parked meanwhile
+                continue
             with suppress(ShortageError, RecordError):  # whoever asks for the call is told
                 episode.record_held()
             episode.expire_if_due()
@@ -500,10 +501,9 @@ class Episodes:
 
     def _servers_of(self, record: Record) -> tuple[Upstream, ...] | None:
         """Find the servers of an episode; None where one of them is not published any more."""
-        try:
+        with suppress(UnknownNameError):
             return tuple(self._catalog.upstream(name) for name in record.opened.servers)
-        except UnknownNameError:
-            return None
+        return None
 
     async def _take_over(self, record: Record, upstreams: Sequence[Upstream] | None) -> Episode:
         """Make an episode of its record, while nobody else does."""

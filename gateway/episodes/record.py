@@ -205,6 +205,11 @@ class RecordFile:
             msg = f"a record cannot be opened ({error.strerror}): see `astra-mcp doctor`"
             raise _no_files(error) or RecordError(msg) from error
 
+    @property
+    def size(self) -> int:
+        """Bytes of its whole lines."""
+        return self._size
+
     def append(self, event: EpisodeOpened | EpisodeEnded) -> None:
         """Write the beginning or the end of an episode, or nothing of it.
 

@@ -27,14 +27,14 @@ _LONG_SECONDS = 0.02
 _LOOKS = 20
 """After so many, of 400,000 new objects at least, it is seen how much more memory is in use."""
 _WORTH_QUIET, _WORTH_WORK = 500_000, 4_000_000
-"""So many more blocks of memory, of some 60 bytes each, are worth a look at all in a quiet moment; amid work."""
+"""Blocks of memory, of some 60 bytes: so many more are worth a look at all in a quiet moment, or amid work."""
 _OLDEST = 2
 QUIET_SECONDS = 1.0
 """A gateway of which nobody has wanted anything for so long is looked through now rather than later."""
 GIVE_BACK_SECONDS = 20.0
 _SWITCH_SECONDS = 0.0001
-"""A thread that computes keeps others waiting so long (Python: 0.005) whenever they have let go of the lock of
-the interpreter, as each system call does: of these a step of the event loop makes dozens."""
+"""A thread that computes keeps others waiting so long (Python: 0.005) whenever they have let go of the
+interpreter's lock, as each system call does: of these a step of the event loop makes dozens."""
 _M_ARENA_MAX = -8
 _MAX_ARENAS = 2
 """Each thread has an own one otherwise, and what it frees there no other thread uses."""
