@@ -100,7 +100,11 @@ async def prepare_matching() -> None:
 
 @cache
 def _compiled() -> None:
-    tokenize("a word, 7 kg, 1 May 2025 and me@example.org")
+    for text in (
+        "a word, 7 kg, 1 May 2025",
+        "me@example.org",
+    ):  # two patterns, the longer one for mail
+        tokenize(text)
 
 
 async def match_in_slices(text: str, answers: Collection[str]) -> Matching:

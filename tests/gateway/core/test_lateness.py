@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 import anyio
-import anyio.lowlevel
+import pytest
 
 from gateway.edge.lateness import BEAT_SECONDS, LatenessWatch
 from gateway.edge.metrics import Metrics
@@ -17,22 +17,20 @@ STEP_SECONDS = 0.1
 async def _beat_of(step: Callable[[], None]) -> tuple[float, float]:
     """Tell what is measured at the beat that a step of the loop is part of."""
     seen: list[tuple[float, float]] = []
-    has_begun = anyio.Event()
+    has_come = anyio.Event()
 
     def observe(late: float, held: float) -> None:
         seen.append((late, held))
-        has_begun.set()
+        has_come.set()
 
     watch = LatenessWatch(observe)
-    async with anyio.create_task_group() as group:
-        group.start_soon(watch.watch)
-        watch.stir()
-        await has_begun.wait()
-        seen.clear()
-        step()
-        while not seen:
-            await anyio.lowlevel.checkpoint()
-        group.cancel_scope.cancel()
+    watch.stir()
+    await has_come.wait()
+    has_come = anyio.Event()
+    seen.clear()
+    step()
+    await has_come.wait()
+    watch.close()
     return seen[0]
 
 
@@ -54,18 +52,23 @@ async def test_what_others_do_on_the_machine_is_no_step_of_the_loop() -> None:
     assert step < STEP_SECONDS / 2
 
 
-async def test_nothing_is_measured_where_nobody_asks() -> None:
+async def test_nothing_is_measured_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.edge.lateness._BEATS", 2)
     seen: list[tuple[float, float]] = []
+    has_ended = anyio.Event()
 
     def observe(late: float, step: float) -> None:
         seen.append((late, step))
+        if len(seen) == 2:
+            has_ended.set()
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(LatenessWatch(observe).watch)
-        await anyio.wait_all_tasks_blocked()
-        await anyio.sleep(3 * BEAT_SECONDS)
-        group.cancel_scope.cancel()
+    watch = LatenessWatch(observe)
+    await anyio.sleep(2 * BEAT_SECONDS)
     assert seen == []
+    watch.stir()
+    await has_ended.wait()
+    await anyio.sleep(3 * BEAT_SECONDS)
+    assert len(seen) == 2
 
 
 def test_lateness_is_told_as_a_histogram() -> None:
