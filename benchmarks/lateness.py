@@ -2,14 +2,15 @@
 
     python -P benchmarks/lateness.py [--seconds 20] [--json FILE]
 
-A real ``astra-mcp serve`` with thousands of open episodes. Each kind of load has its time alone; then all come
-at once while 64 episodes are at work. Steps are those of the gateway's own metrics, by the processor time of
-its process, so that other programs of the machine are not counted; beside them how late the loop was by the
-clock, and what a client with a cheap call saw from outside. Exits 1 where a step may have been longer than
-50 ms, or an answer was not what was asked for.
+A real ``astra-mcp serve`` with thousands of open episodes. Each kind of load has its time alone; then all
+kinds take turns, two at a time, while 64 episodes are at work. Steps are those of the gateway's own metrics,
+by the processor time of its process, so that other programs of the machine are not counted; beside them how
+late the loop was by the clock, and what a client with a cheap call saw from outside. Exits 1 where a step may
+have been longer than 50 ms, or an answer was not what was asked for.
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -29,7 +30,7 @@ sys.path[:] = [
 
 import anyio  # noqa: E402 - after the search path is right
 from loop_bench import ENVIRONMENT, LoopBench, open_bench, request_of  # noqa: E402
-from loop_loads import LOADS, Load, Worker  # noqa: E402
+from loop_loads import LOADS, Load, open_workers  # noqa: E402
 
 from gateway.api.client import EpisodeClient, open_http  # noqa: E402
 
@@ -72,7 +73,6 @@ async def _run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         long_calls=options.long_calls,
     )
     wanted = {name: load for name, load in LOADS.items() if name in options.only}
-    phases = {name: [load] for name, load in wanted.items()}
     figures: dict[str, Any] = {}
     opening = open_bench(
         folder,
@@ -83,13 +83,13 @@ async def _run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     )
     async with opening as bench:
         with _outside(await _cheap_episode(bench)) as outside:
-            for name, loads in phases.items():
-                seconds = options.seconds / 2 / len(phases)
-                figures[name] = await _phase(bench, outside, loads, seconds)
+            for name, load in wanted.items():
+                seconds = options.seconds / 2 / len(wanted)
+                figures[name] = await _phase(bench, outside, [load], seconds)
                 _tell(name, figures[name])
-            name = f"all at once, beside {WORKERS} episodes at work"
-            everything = [load for loads in phases.values() for load in loads]
-            figures[name] = await _phase(bench, outside, everything, options.seconds / 2, WORKERS)
+            name = f"all in turn, beside {WORKERS} episodes at work"
+            loads = [*wanted.values()]
+            figures[name] = await _phase(bench, outside, loads, options.seconds / 2, WORKERS)
             _tell(name, figures[name])
         faults = bench.faults
     return {
@@ -108,29 +108,30 @@ async def _cheap_episode(bench: LoopBench) -> str:
 async def _phase(
     bench: LoopBench, outside: "_Outside", loads: Sequence[Load], seconds: float, workers: int = 0
 ) -> dict[str, Any]:
-    """Put loads on the gateway for so long, and say what its loop made of it."""
-    rounds = [0] * len(loads)
+    """Put loads on the gateway in turn for so long, and say what its loop made of it."""
+    rounds = 0
 
-    async def load_on(place: int) -> None:
-        while True:
-            await loads[place](bench)
-            rounds[place] += 1
+    async def load_on(first: int) -> None:
+        nonlocal rounds
+        for load in itertools.cycle([*loads[first:], *loads[:first]]):
+            await load(bench)
+            rounds += 1
             await anyio.sleep(PAUSE)
 
-    team = [Worker() for _ in range(workers)]
+    team = await open_workers(bench, workers) if workers else None
     before = await _loop_of(bench)
     outside.begin()
     async with _cancelled_at_end(seconds) as group:
-        for worker in team:
-            group.start_soon(worker.run, bench)
-        for place in range(len(loads)):
-            group.start_soon(load_on, place)
+        if team:
+            group.start_soon(team.run, bench)
+        for first in {0, len(loads) // 2}:
+            group.start_soon(load_on, first)
     seen = outside.finish()
     after = await _loop_of(bench)
     steps, late = (_less(after[name], before[name]) for name in (_STEPS, _LATE))
     return {
-        "rounds": sum(rounds),
-        "calls_of_episodes_at_work": sum(worker.calls for worker in team),
+        "rounds": rounds,
+        "calls_of_episodes_at_work": team.calls if team else 0,
         "beats": sum(steps.values()),
         "longest_step_ms_at_most": _longest(steps),
         "steps_above_50_ms": _above(steps),

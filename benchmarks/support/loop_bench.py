@@ -1,4 +1,4 @@
-"""A gateway with all that can make one step of its event loop long: many environments, long records, many tools.
+"""A gateway with all that can make one step of its event loop long: long records and lists, many tools.
 
 Starts the real ``astra-mcp serve`` and sends it plain requests. Knows no load; see ``loop_loads``.
 """
@@ -101,7 +101,7 @@ class LoopBench:
         return urlsplit(episode.mcp_url).path
 
     def write_record(self, calls: int) -> str:
-        """Write the record of an open episode with so many calls, which no gateway has read yet; gives its id."""
+        """Write the record of an open episode with so many calls, yet to be read; gives its id."""
         id = f"{self.draw.getrandbits(128):032x}"
         first = self.first_line.replace(self.first_id.encode(), id.encode())
         path = self.home / "records" / f"{id}.jsonl"

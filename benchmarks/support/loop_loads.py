@@ -3,7 +3,8 @@
 A round makes no more requests at once than a few, so that what is long is one step and not many short ones.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -13,13 +14,23 @@ from loop_bench import BATCH, ENVIRONMENT, MANY_TOOLS, STDIO, LoopBench, request
 from gateway.api.client import RefusedError
 from gateway.api.wire import EpisodeCreated
 
-__all__ = ["LOADS", "Load", "Worker"]
+__all__ = ["LOADS", "Load", "Workers", "open_workers"]
 
 Load = Callable[[LoopBench], Awaitable[None]]
 
 _SOURCE = {"kind": "environment", "name": ENVIRONMENT}
 _MIB = 1 << 20
-_UNITS = ("a+", "2025年1月", "-7kg ", "1e9", "14 Mar. ", "Rolf ", "７３", "Ḱ́", "plain words ")
+_UNITS = (
+    "a+",
+    "2025年1月",
+    "-7kg ",
+    "1e9",
+    "14 Mar. ",
+    "Rolf ",
+    "\uff17\uff13",
+    "K\u0301\u0301",
+    "plain words ",
+)
 """Texts that are costly to look for an answer in, and plain ones, repeated."""
 WORK_SECONDS = 0.1
 """Between two calls of an episode at work."""
@@ -162,6 +173,35 @@ async def tools(bench: LoopBench) -> None:
     await _closed(bench, episode)
 
 
+class Workers:
+    """Episodes at work: small calls, with a short pause after each."""
+
+    def __init__(self, episodes: Sequence[EpisodeCreated]) -> None:
+        self.calls = 0
+        self._episodes = episodes
+
+    async def run(self, bench: LoopBench) -> None:
+        """Call until cancelled."""
+        async with anyio.create_task_group() as group:
+            for episode in self._episodes:
+                group.start_soon(self._work, bench, episode)
+                await anyio.sleep(WORK_SECONDS / len(self._episodes))
+
+    async def _work(self, bench: LoopBench, episode: EpisodeCreated) -> None:
+        agent = bench.agent(episode)
+        for number in itertools.count():
+            answer = await agent.call("echo", {"text": f"call {number}"})
+            if answer.text != f"call {number}":
+                bench.count_fault("a call of an episode at work was answered wrongly")
+            self.calls += 1
+            await anyio.sleep(WORK_SECONDS)
+
+
+async def open_workers(bench: LoopBench, number: int) -> Workers:
+    """Open episodes for work."""
+    return Workers(await bench.control.create_episodes([request_of(_SOURCE)] * number))
+
+
 LOADS: Mapping[str, Load] = {
     "hostile texts": hostile_texts,
     "large bodies": bodies,
@@ -173,20 +213,3 @@ LOADS: Mapping[str, Load] = {
     "deployed over stdio": deployed,
     "thousands of tools": tools,
 }
-
-
-class Worker:
-    """An episode at work: small calls, with a short pause after each."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    async def run(self, bench: LoopBench) -> None:
-        """Call until cancelled."""
-        agent = bench.agent(await _opened(bench))
-        while True:
-            answer = await agent.call("echo", {"text": f"call {self.calls}"})
-            if answer.text != f"call {self.calls}":
-                bench.count_fault("a call of an episode at work was answered wrongly")
-            self.calls += 1
-            await anyio.sleep(WORK_SECONDS)

@@ -1,8 +1,8 @@
 """How late the event loop of this process is: what one piece of work makes everything else wait.
 
-While requests come, a timer is set 100 times a second. It tells how much later it came, and what processor time
-the process took meanwhile: on a machine that others use, the first alone is theirs as well. Where nobody asks
-for anything no timer is set.
+While requests come, a timer is set 100 times a second. It tells how much later it came, and what processor
+time the process took meanwhile: on a machine that others use, the first alone is theirs as well. Where nobody
+asks for anything no timer is set.
 """
 
 import asyncio

@@ -42,7 +42,7 @@ from gateway.api.seams import (
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
 from gateway.edge.clock import steady_clock
 from gateway.edge.placement import new_episode_id, owner_of
-from gateway.episodes.archive import tell_record
+from gateway.episodes.archive import RecordReader, tell_record
 from gateway.episodes.beginning import (
     changed_servers,
     describe,
@@ -113,6 +113,7 @@ class Episodes:
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
         self._restoring = LocksByName()
+        self._reader = RecordReader()
 
     async def create(self, request: EpisodeRequest) -> Episode:
         """Open an episode: fix its tool list, its seed and its job, and begin its record.
@@ -188,7 +189,7 @@ class Episodes:
         found = await self.get(episode)
         found.expire_if_due()
         path = record_path(self._folder, found.id)
-        return await anyio.to_thread.run_sync(tell_record, path, found.state())
+        return await self._reader.read(path, partial(tell_record, found.state()))
 
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable.
@@ -326,9 +327,9 @@ class Episodes:
         return sorted(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0)))
 
     async def _make_room_for_a_state(self, num_files: int) -> None:
-        idle = [e for e in self._idle() if e.endpoint is not None]
-        if idle and sum(e.endpoint is not None for e in self._live.values()) >= _MAX_INTERACTIVE:
-            await self._park(idle[0])
+        if sum(e.endpoint is not None for e in self._live.values()) >= _MAX_INTERACTIVE:
+            for idle in [e for e in self._idle() if e.endpoint is not None][:1]:
+                await self._park(idle)
         await self._make_room_for_files(num_files)
 
     async def _make_room_for_files(self, num_files: int) -> None:
@@ -337,7 +338,7 @@ class Episodes:
         Raises:
             NoFilesError: All others are at work, or hold what would be lost.
         """
-        for episode in self._idle():
+        for episode in () if self._files.has(num_files, is_new=False) else self._idle():
             if self._files.has(num_files, is_new=False):
                 return
             if episode.is_open and not episode.is_busy and not episode.keeps_processes:
@@ -473,7 +474,7 @@ class Episodes:
 
     async def _restore_alone(self, episode: str) -> Episode:
         # Nobody else writes the record of an episode that is not in memory, so that it stays what was read.
-        record = await anyio.to_thread.run_sync(self._read, episode)
+        record = await self._reader.read(record_path(self._folder, episode), self._read)
         upstreams = self._servers_of(record)
         files = files_of(upstreams or ())
         if record.ended is None and (
@@ -489,9 +490,8 @@ class Episodes:
         await anyio.to_thread.run_sync(drop_in_slices, *parts)
         return restored
 
-    def _read(self, episode: str) -> Record:
-        """Read a record of this worker; takes 70 microseconds for each call, so it is done in a thread."""
-        path = record_path(self._folder, episode)
+    def _read(self, path: Path) -> Record:
+        """Read a record of this worker."""
         record = read_record(path) if path.exists() else None
         if record is not None:
             is_state = record.opened.endpoint is not None

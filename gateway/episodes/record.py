@@ -171,6 +171,7 @@ def record_path(folder: Path, episode: str) -> Path:
     return folder / f"{episode}.jsonl"
 
 
+_TAIL_BYTES = 64 << 10
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _RARE = ("meta", "asks", "refusal")
 """Members of a result that are left out of a line where they are not set."""
@@ -540,9 +541,17 @@ def _drop_torn_line(path: Path, descriptor: int) -> int:
     Returns:
         The size of what is left, in bytes.
     """
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
+    size = begin = whole = os.fstat(descriptor).st_size
+    if size == 0:
+        return 0
+    with path.open("rb") as file:
+        while begin > 0:
+            begin, end = max(0, begin - _TAIL_BYTES), begin
+            file.seek(begin)
+            whole = begin + file.read(end - begin).rfind(b"\n") + 1
+            if whole > begin:
+                break
+    if whole < size:
         os.ftruncate(descriptor, whole)
     return whole
 

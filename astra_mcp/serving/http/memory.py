@@ -16,17 +16,17 @@ from contextlib import contextmanager
 
 __all__ = ["Housekeeping", "give_back", "keeping_house"]
 
-_NEW_OBJECTS = 5_000
-"""After so many the youngest objects are looked at. With four times as many garbage piles up, and memory that
-is level otherwise rises by 6 % in thousands of episodes; with these by 1 to 2 %."""
+_NEW_OBJECTS = 3_000
+"""After so many the youngest objects are looked at. With 20,000 garbage piles up, and memory that is level
+otherwise rises by 6 % in thousands of episodes."""
 _MIDDLE, _LATER = 0, 0
-"""With these all that is not set aside is looked at after 15,000 new objects."""
-_MANY_OBJECTS = 15_000
-"""What outlives a look is set aside where it is more: a look at twice as many takes 30 to 40 ms."""
-_LOOKS = 20
-"""After so many, of 300,000 new objects at least, it is seen how much more memory is in use."""
+"""With these all that is not set aside is looked at after 9,000 new objects."""
+_MANY_OBJECTS = 10_000
+"""What outlives a look is set aside where it is more: a look at twice as many takes 20 to 30 ms."""
+_LOOKS = 30
+"""After so many, of 270,000 new objects at least, it is seen how much more memory is in use."""
 _WORTH_QUIET, _WORTH_WORK = 500_000, 4_000_000
-"""Blocks of memory, of some 60 bytes: so many more are worth a look at all in a quiet moment, or amid work."""
+"""So many more blocks of memory, of some 60 bytes, are worth a look at all in a quiet moment; amid work."""
 _OLDEST = 2
 QUIET_SECONDS = 1.0
 """A gateway of which nobody has wanted anything for so long is looked through now rather than later."""
