@@ -29,7 +29,7 @@ from gateway.agents.targets import (
     Target,
 )
 from gateway.api.seams import ServerCatalog, Upstream, emulated
-from gateway.episodes.shown_tools import routes_of
+from gateway.episodes.shown_tools import of_tools, routes_of
 
 _MAX_MARKED = 1024
 _OF_RETRIES = ("inputResponses", "requestState")
@@ -176,6 +176,8 @@ class Endpoints:
             return self.view(target)  # its servers were prepared when it was opened
         found = self.view(target).upstreams
         of_all = target.server is None
+        if of_all:
+            await of_tools(sum(len(u.tools) for u in found), self._tools_of_all, found)
         return EndpointView(target, await self._episodes.prepared(found, of_all=of_all))
 
     def tools(self, target: Target) -> tuple[ToolSpec, ...]:

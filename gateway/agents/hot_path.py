@@ -42,6 +42,7 @@ from gateway.agents.targets import AgentEpisode, AgentEpisodes, EpisodeTarget, T
 from gateway.api.connections import RETRY_AFTER_SECONDS
 from gateway.api.seams import Upstream, abilities
 from gateway.api.wire import ALL_SERVERS
+from gateway.edge.security import LARGE_BYTES
 from gateway.edge.tracing import with_header
 from gateway.episodes.shown_tools import of_tools
 
@@ -50,8 +51,6 @@ _ASKING = ("sampling", "elicitation", "roots")
 _SERVER_INFO: Final[JsonObject] = {"name": "astra-mcp", "version": __version__}
 _STAMP: Final[JsonObject] = {mcp_types.SERVER_INFO_META_KEY: _SERVER_INFO}
 _REPEATED = "another request with this id is under way"
-LARGE_BYTES: Final = 256 << 10
-"""A larger body takes milliseconds at each of its stations, between which others have their turn."""
 _MAX_REMEMBERED = 1024
 _MAX_KEY_BYTES = 1024
 _PLAIN_JSON = (b"content-type", b"application/json")

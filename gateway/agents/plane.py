@@ -35,7 +35,7 @@ from astra_mcp.mcp.http import open_http
 from astra_mcp.mcp.lines import serve_stdio
 from astra_mcp.types import JsonObject
 from gateway.agents.endpoints import Endpoints
-from gateway.agents.hot_path import LARGE_BYTES, HotPath
+from gateway.agents.hot_path import HotPath
 from gateway.agents.notifications import Notifications
 from gateway.agents.relay import TARGET, InitializedClient, Relay
 from gateway.agents.sessions import Session, Sessions
@@ -43,7 +43,7 @@ from gateway.agents.suspended import SuspendedCalls
 from gateway.agents.targets import AgentEpisodes, EpisodeTarget, InteractiveTarget, Place, Target
 from gateway.api.connections import RETRY_AFTER_SECONDS
 from gateway.api.seams import ServerCatalog
-from gateway.edge.security import BufferedBody, send_json
+from gateway.edge.security import LARGE_BYTES, BufferedBody, send_json
 
 __all__ = ["AgentPlane"]
 
