@@ -77,7 +77,7 @@ class LoopBench:
         expected: tuple[int, ...] = (200,),
     ) -> Answer:
         """Send one request of MCP 2026-07-28 by hand, with whatever parameters."""
-        meta = {
+        meta: dict[str, Any] = {
             "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
             "io.modelcontextprotocol/clientCapabilities": {},
         }
@@ -138,7 +138,7 @@ def _lines_of(n: int) -> tuple[bytes, bytes]:
         "distractor": False,
     }
     result = {"content": [{"type": "text", "text": text}], "structured": None, "is_error": False}
-    finished = {
+    finished: dict[str, Any] = {
         "at": _AT,
         "event": "call_finished",
         "n": n,

@@ -4,6 +4,7 @@ import gc
 import platform
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -59,6 +60,12 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     monkeypatch.setattr(memory, "_set_aside", lambda: None)
     monkeypatch.setattr(gc, "collect", lambda: taken.append(None))
     return taken
+
+
+def outlived(num: int, generation: int) -> list[None]:
+    """Stand for so many objects of a generation."""
+    assert generation == OLDEST
+    return [None] * num
 
 
 async def turns(num: int = 20) -> None:
@@ -130,7 +137,7 @@ def test_what_outlives_a_look_is_set_aside_where_it_is_much(
         with keeping_house(lambda: 0) as house:
             assert sys.getswitchinterval() < interval
             for generation, num in ((OLDEST, 100), (OLDEST - 1, MANY), (OLDEST, MANY)):
-                monkeypatch.setattr(gc, "get_objects", lambda _, num=num: [None] * num)
+                monkeypatch.setattr(gc, "get_objects", partial(outlived, num))
                 monkeypatch.setattr(gc, "freeze", lambda of=generation: frozen.append(of))
                 house.hear_collection("start", {"generation": generation})
                 house.hear_collection("stop", {"generation": generation})
