@@ -21,11 +21,11 @@ _NEW_OBJECTS = 3_000
 otherwise rises by 6 % in thousands of episodes."""
 _MIDDLE, _LATER = 0, 0
 """With these all that is not set aside is looked at after 9,000 new objects."""
-_MANY_OBJECTS = 10_000
-"""What outlives a look is set aside where it is more: a look at twice as many takes 20 to 30 ms."""
+_MANY_OBJECTS = 20_000
+"""What outlives a look is set aside where it is more: a look at half as many more takes 25 to 40 ms."""
 _LOOKS = 30
 """After so many, of 270,000 new objects at least, it is seen how much more memory is in use."""
-_WORTH_QUIET, _WORTH_WORK = 500_000, 4_000_000
+_WORTH_QUIET, _WORTH_WORK = 500_000, 8_000_000
 """So many more blocks of memory, of some 60 bytes, are worth a look at all in a quiet moment; amid work."""
 _OLDEST = 2
 QUIET_SECONDS = 1.0
