@@ -121,7 +121,7 @@ async def test_garbage_that_piles_up_is_looked_for_amid_work(
 ) -> None:
     taken = looks(monkeypatch)
     with keeping_house(lambda: None) as house:
-        used[0] += 5_000_000
+        used[0] += 9_000_000
         age(house)
         house.hear_end()
         assert taken == [None]
