@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+import time
 import types
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from astra_mcp.errors import BudgetSpentError
@@ -18,6 +20,8 @@ __all__ = [
     "Timer",
     "completed",
     "completed_at_once",
+    "drop_in_slices",
+    "in_turns",
     "map_concurrently",
     "run_in_background",
     "shielded",
@@ -61,11 +65,35 @@ async def map_concurrently(
                 group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
-        for index, item in enumerate(rows):
+        async for index, item in in_turns(enumerate(rows)):
             group.start_soon(run, index, item)
     if failure or spent:
         raise (failure or spent)[0]
     return [results[i] for i in range(len(rows))]
+
+
+_TURN_SECONDS = 0.005
+_DROPPED_AT_ONCE = 500
+
+
+async def in_turns(items: Iterable[Item]) -> AsyncGenerator[Item]:
+    """Go through items each of which is some work, and let others have their turn whenever 5 ms have gone."""
+    began = time.perf_counter()
+    for item in items:
+        yield item
+        if time.perf_counter() - began > _TURN_SECONDS:
+            await anyio.lowlevel.checkpoint()
+            began = time.perf_counter()
+
+
+def drop_in_slices(*held: list[Any]) -> None:
+    """Empty lists whose many objects nobody else holds, and let other threads have their turn between slices.
+
+    To be called in a thread: what goes with the last reference goes at once, and holds everything up.
+    """
+    for objects in held:
+        while objects:
+            del objects[-_DROPPED_AT_ONCE:]
 
 
 def run_in_background(

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.agents.plane import AgentPlane
@@ -66,9 +65,7 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
     async with (
         open_fleet(worker_info, rules.control_key) as fleet,
         plane.open(max_body_bytes=rules.max_body_bytes),
-        anyio.create_task_group() as group,
     ):
-        group.start_soon(lateness.watch)
         control = build_control_plane(
             catalog,
             episodes,
@@ -91,4 +88,4 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
         try:
             yield Gate(send_on(planes, worker_info), rules, metrics.observe_request)
         finally:
-            group.cancel_scope.cancel()
+            lateness.close()

@@ -5,7 +5,13 @@ answer is contained where its tokens stand in the text next to one another and i
 Reading order: ``tokens`` (what is equal), ``spelling`` (how a token is written), ``matching`` (the search).
 """
 
-from astra_mcp.answers.matching import Matching, contains_answer, match_answers, match_in_slices
+from astra_mcp.answers.matching import (
+    Matching,
+    contains_answer,
+    match_answers,
+    match_in_slices,
+    prepare_matching,
+)
 from astra_mcp.answers.tokens import answer_fault, tokenize
 
 __all__ = [
@@ -14,5 +20,6 @@ __all__ = [
     "contains_answer",
     "match_answers",
     "match_in_slices",
+    "prepare_matching",
     "tokenize",
 ]

@@ -1,8 +1,9 @@
 """An echo tool over standard input and output, in both eras of MCP, of nothing but the standard library.
 
-    python stdio_echo.py
+    python stdio_echo.py [NUMBER]
 
-Small and fast on purpose: what is measured is the gateway or bridge in front of it.
+Lists so many further tools, which echo as well. Small and fast on purpose: what is measured is the gateway
+or bridge in front of it.
 """
 
 import json
@@ -20,6 +21,7 @@ ECHO: dict[str, Any] = {
         "required": ["text"],
     },
 }
+TOOLS = [ECHO]
 NAME = {"name": "stdio-echo", "version": "1"}
 _HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
@@ -54,7 +56,7 @@ def _result(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
                 "cacheScope": "private",
             }
         case "tools/list":
-            return {"tools": [ECHO], "ttlMs": 0, "cacheScope": "private"}
+            return {"tools": TOOLS, "ttlMs": 0, "cacheScope": "private"}
         case "tools/call":
             arguments: dict[str, Any] = params.get("arguments") or {}
             text = str(arguments.get("text", ""))
@@ -67,6 +69,8 @@ def _result(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 def main() -> None:
     """Answer line by line until the input ends."""
+    further = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    TOOLS.extend(ECHO | {"name": f"echo_{number:05}"} for number in range(further))
     for line in sys.stdin.buffer:
         if line.strip():
             reply = answer(json.loads(line))

@@ -6,7 +6,7 @@ relay's handlers see it. Knows episodes by what agents may do with them, and the
 names of capabilities, and who is calling.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -29,7 +29,7 @@ from gateway.agents.targets import (
     Target,
 )
 from gateway.api.seams import ServerCatalog, Upstream, emulated
-from gateway.episodes.shown_tools import routes_of
+from gateway.episodes.shown_tools import of_tools, routes_of
 
 _MAX_MARKED = 1024
 _OF_RETRIES = ("inputResponses", "requestState")
@@ -129,6 +129,10 @@ class Endpoints:
     _marked: dict[Target, dict[str, JsonObject]] = field(
         default_factory=dict[Target, dict[str, JsonObject]], init=False
     )
+    _of_all: dict[tuple[tuple[str, str], ...], tuple[ToolSpec, ...]] = field(
+        default_factory=dict[Any, Any], init=False
+    )
+    """The tools of all servers, by their names and versions: of the last ones alone."""
 
     def forget(self) -> None:
         """Look anew at what servers list: the catalog has changed."""
@@ -172,6 +176,8 @@ class Endpoints:
             return self.view(target)  # its servers were prepared when it was opened
         found = self.view(target).upstreams
         of_all = target.server is None
+        if of_all:
+            await of_tools(sum(len(u.tools) for u in found), self._tools_of_all, found)
         return EndpointView(target, await self._episodes.prepared(found, of_all=of_all))
 
     def tools(self, target: Target) -> tuple[ToolSpec, ...]:
@@ -188,8 +194,17 @@ class Endpoints:
                 emulator = self.view(target).emulator
                 return tuple(mark_tool(t, emulator) for t in self._catalog.upstream(server).tools)
             case InteractiveTarget():
-                routes = routes_of(self.view(target).upstreams, qualify_all=True)
-                return tuple(route.shown for route in routes.values())
+                return self._tools_of_all(self.view(target).upstreams)
+
+    def _tools_of_all(self, upstreams: Sequence[Upstream]) -> tuple[ToolSpec, ...]:
+        key = tuple((u.name, u.version) for u in upstreams)
+        found = self._of_all.get(key)
+        if found is None:
+            routes = routes_of(upstreams, qualify_all=True)
+            found = tuple(route.shown for route in routes.values())
+            self._of_all.clear()
+            self._of_all[key] = found
+        return found
 
     async def state(
         self, target: Target, caller: str, *, call_id: str | None = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import anyio
+import anyio.lowlevel
 import mcp_types
 import orjson
 from mcp import MCPError
@@ -41,7 +42,9 @@ from gateway.agents.targets import AgentEpisode, AgentEpisodes, EpisodeTarget, T
 from gateway.api.connections import RETRY_AFTER_SECONDS
 from gateway.api.seams import Upstream, abilities
 from gateway.api.wire import ALL_SERVERS
+from gateway.edge.security import LARGE_BYTES
 from gateway.edge.tracing import with_header
+from gateway.episodes.shown_tools import of_tools
 
 _MARK = "x-mcp-header"
 _ASKING = ("sampling", "elicitation", "roots")
@@ -99,6 +102,8 @@ class HotPath:
         request = read_request(scope, body)
         if request is None:
             return False
+        if len(body) > LARGE_BYTES:
+            await anyio.lowlevel.checkpoint()
         session: Session | None = None
         if request.session_id is not None:
             session = self._sessions.find(request.session_id, target)
@@ -151,7 +156,7 @@ class HotPath:
                 episode = self._episodes.find_live(target.id)
                 if episode is None or episode.expire_if_due() or not episode.is_open:
                     return None
-                return self._rendered(episode.tools_hash, episode.tools, request.version)
+                return await self._rendered(episode.tools_hash, episode.tools, request.version)
             view = await self._views.prepared(target)
             if "tools" not in view.capabilities:
                 return None
@@ -159,14 +164,13 @@ class HotPath:
         except AstraError:
             return None  # the SDK's server finds the same, and says it
         key = orjson.dumps([target.place, *((u.name, u.version) for u in view.upstreams)])
-        return self._rendered(f"{key.decode()}{len(tools)}", tools, request.version)
+        return await self._rendered(f"{key.decode()}{len(tools)}", tools, request.version)
 
-    def _rendered(self, key: str, tools: tuple[ToolSpec, ...], version: str) -> bytes | None:
+    async def _rendered(self, key: str, tools: tuple[ToolSpec, ...], version: str) -> bytes | None:
         found = self._lists.get((key, version))
         if found is None:
-            content: JsonObject = {"tools": [tool_to_wire(t) for t in tools]}
             try:
-                found = orjson.dumps(shaped("tools/list", version, content, _SERVER_INFO))
+                found = await of_tools(len(tools), _written_list, tools, version)
             except (MCPError, TypeError):
                 return None
             if len(self._lists) >= _MAX_REMEMBERED:
@@ -271,6 +275,11 @@ class HotPath:
         modern = request.era is Era.MODERN
         status = ERROR_CODE_HTTP_STATUS.get(data.code, 200) if modern else 200
         return status, _error(request, data)
+
+
+def _written_list(tools: tuple[ToolSpec, ...], version: str) -> bytes:
+    content: JsonObject = {"tools": [tool_to_wire(tool) for tool in tools]}
+    return orjson.dumps(shaped("tools/list", version, content, _SERVER_INFO))
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from secrets import token_hex
 from typing import cast
 
 import anyio
+import anyio.lowlevel
 import orjson
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,7 +43,7 @@ from gateway.agents.suspended import SuspendedCalls
 from gateway.agents.targets import AgentEpisodes, EpisodeTarget, InteractiveTarget, Place, Target
 from gateway.api.connections import RETRY_AFTER_SECONDS
 from gateway.api.seams import ServerCatalog
-from gateway.edge.security import BufferedBody, send_json
+from gateway.edge.security import LARGE_BYTES, BufferedBody, send_json
 
 __all__ = ["AgentPlane"]
 
@@ -183,6 +184,8 @@ class AgentPlane:
         if scope["method"] == "POST":
             receive = held = await _take_body(receive)
             body = held.body
+            if len(body) > LARGE_BYTES:
+                await anyio.lowlevel.checkpoint()
             if await self._hot.answer(target, scope, body, receive, send):
                 self.num_hot += 1
                 return

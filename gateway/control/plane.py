@@ -9,36 +9,26 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, cast
+from itertools import chain
+from typing import Annotated
 
 import anyio
 from fastapi import APIRouter, FastAPI, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field, TypeAdapter
-from starlette.exceptions import HTTPException
-from starlette.routing import Match
+from pydantic import BaseModel, Field
 
 from astra_mcp import __version__
-from astra_mcp.call_record import CallRecord, EpisodeId
-from astra_mcp.concurrency import map_concurrently, shielded
+from astra_mcp.call_record import EpisodeId
+from astra_mcp.concurrency import in_turns, map_concurrently, shielded
 from astra_mcp.errors import (
     AstraError,
     CapacityError,
     GatewayError,
-    NoFilesError,
-    NoSpaceError,
-    NotAvailableError,
-    RegistryError,
     ShortageError,
-    UnknownNameError,
-    UpstreamError,
     WorkerError,
-    fault_words,
 )
 from astra_mcp.text.plain import one_line
-from gateway.api.client import UPSTREAM_FAILED, RefusedError
-from gateway.api.connections import NO_FILES, NO_SPACE, RETRY_AFTER_SECONDS
+from gateway.api.client import RefusedError
 from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import (
@@ -61,8 +51,9 @@ from gateway.api.wire import (
     ServerInfo,
     WorkerInfo,
 )
+from gateway.control.errors import ErrorBody, answer_errors
+from gateway.control.lists import UnreadRequest, answer_list, answer_record, read_requests
 from gateway.control.other_workers import Fleet, Slice
-from gateway.control.subregistry import LISTING_PATH, answer_error
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
 from gateway.edge.placement import owner_of
 from gateway.episodes.episode import Episode
@@ -72,28 +63,9 @@ MAX_BATCH = 1024
 """Episodes of one batch request."""
 
 _CLOSINGS_AT_ONCE = 32
-_MAX_FAULTS = 20
-"""So many faults of a request are named."""
-_MAX_PLACE = 256
-"""Characters of the name of a place, which may be the sender's own."""
 
 Readiness = Callable[[], Sequence[str]]
 """Names what keeps the gateway from taking episodes; empty where it is ready."""
-
-
-class ErrorDetail(BaseModel):
-    """What went wrong."""
-
-    code: str
-    """Stable word for programs."""
-    message: str
-    """For people: what is wrong and what to do."""
-
-
-class ErrorBody(BaseModel):
-    """Body of every answer that is not a success."""
-
-    error: ErrorDetail
 
 
 class Health(BaseModel):
@@ -108,16 +80,6 @@ class Health(BaseModel):
 
 
 _log = logging.getLogger("astra_mcp.gateway")
-_STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
-    (UnknownNameError, 404, "unknown_name"),
-    (NotAvailableError, 422, "not_available"),
-    (CapacityError, 503, "too_many_episodes"),
-    (NoSpaceError, 503, NO_SPACE),
-    (NoFilesError, 503, NO_FILES),
-    (WorkerError, 503, "worker_unreachable"),
-    (UpstreamError, 502, UPSTREAM_FAILED),
-    (GatewayError, 500, "gateway_error"),
-)
 _ERRORS = {
     401: "The control key is missing or wrong.",
     404: "There is nothing of this name.",
@@ -146,18 +108,33 @@ class ControlPlane:
         """Lay out the paths below ``/v1``."""
         v1 = APIRouter(prefix="/v1", responses=_documented(_ERRORS))
         v1.add_api_route("/episodes", self.create, methods=["POST"], status_code=201)
-        v1.add_api_route("/episodes:batch", self.create_batch, methods=["POST"], status_code=201)
-        v1.add_api_route("/episodes:close", self.close_batch, methods=["POST"])
-        v1.add_api_route("/episodes", self.list_open, methods=["GET"])
+        v1.add_api_route(
+            "/episodes:batch",
+            self.create_batch,
+            methods=["POST"],
+            status_code=201,
+            response_model=list[EpisodeCreated],
+        )
+        v1.add_api_route(
+            "/episodes:close", self.close_batch, methods=["POST"], response_model=list[EpisodeState]
+        )
+        v1.add_api_route(
+            "/episodes", self.list_open, methods=["GET"], response_model=list[EpisodeState]
+        )
         v1.add_api_route("/episodes/{id}", self.state, methods=["GET"])
         v1.add_api_route("/episodes/{id}", self.close, methods=["DELETE"])
         v1.add_api_route(
             "/episodes/{id}/record", self.record, methods=["GET"], response_model=EpisodeRecord
         )
-        v1.add_api_route("/environments", self.environments, methods=["GET"])
+        v1.add_api_route(
+            "/environments",
+            self.environments,
+            methods=["GET"],
+            response_model=Sequence[EnvironmentInfo],
+        )
         v1.add_api_route("/environments/{name}", self.environment, methods=["GET"])
         v1.add_api_route("/environments/{name}/gold", self.gold, methods=["GET"])
-        v1.add_api_route("/servers", self.servers, methods=["GET"])
+        v1.add_api_route("/servers", self.servers, methods=["GET"], response_model=list[ServerInfo])
         v1.add_api_route("/tasks", self.tasks, methods=["GET"])
         v1.add_api_route("/workers", self.workers, methods=["GET"])
         return v1
@@ -176,12 +153,12 @@ class ControlPlane:
 
     async def create_batch(
         self,
-        body: Annotated[list[EpisodeRequest], Field(min_length=1, max_length=MAX_BATCH)],
+        body: Annotated[list[UnreadRequest], Field(min_length=1, max_length=MAX_BATCH)],
         request: Request,
         first: Annotated[int, Query(ge=0, description="Number of the first one in errors.")] = 0,
-    ) -> list[EpisodeCreated]:
+    ) -> Response:
         """Open several episodes: all, in the order of the requests, or none."""
-        parts = await self._fleet.slices(body)
+        parts = await self._fleet.slices(await read_requests(body))
         opened: dict[int, list[EpisodeCreated]] = {}
         try:
             await self._open_parts(parts, opened, request, first)
@@ -189,7 +166,7 @@ class ControlPlane:
             with shielded():
                 await self._undo(parts, opened)
             raise
-        return [created for part in parts for created in opened[part.first]]
+        return await answer_list((made for part in parts for made in opened[part.first]), 201)
 
     async def _open_parts(
         self,
@@ -218,14 +195,14 @@ class ControlPlane:
             return [self._moved(created, part.worker, request) for created in made]
         opened: list[Episode] = []
         try:
-            for index, wanted in enumerate(part.requests, first + part.first):
+            async for index, wanted in in_turns(enumerate(part.requests, first + part.first)):
                 opened.append(await self._create_item(index, wanted))
         except BaseException:
             with shielded():
-                for episode in opened:
+                async for episode in in_turns(opened):
                     await self._undo_one(episode.id)
             raise
-        return [self._created(episode, request) for episode in opened]
+        return [self._created(episode, request) async for episode in in_turns(opened)]
 
     async def _create_item(self, index: int, wanted: EpisodeRequest) -> Episode:
         try:
@@ -240,7 +217,7 @@ class ControlPlane:
         for part in parts:
             ids = [created.id for created in opened.get(part.first, ())]
             if part.worker == self._fleet.worker_info.index:
-                for id in ids:
+                async for id in in_turns(ids):
                     await self._undo_one(id)
                 continue
             try:
@@ -275,9 +252,10 @@ class ControlPlane:
         base = self._fleet.worker_info.base_url(request.scope, worker)
         return {"mcp_url": f"{base}/episodes/{id}/mcp", "control_url": f"{base}/v1/episodes/{id}"}
 
-    async def list_open(self) -> list[EpisodeState]:
+    async def list_open(self) -> Response:
         """List the episodes that take calls; the states of interactive endpoints are left out."""
-        return [*self._episodes.open_states(), *await self._fleet.open_episodes()]
+        others = await self._fleet.open_episodes()
+        return await answer_list(chain(self._episodes.open_states(), others))
 
     async def state(self, id: str) -> EpisodeState:
         """Read where an episode stands, its reward included."""
@@ -285,9 +263,7 @@ class ControlPlane:
 
     async def record(self, id: str) -> Response:
         """Read an episode's calls with their results, origins and what they solved."""
-        record = await self._episodes.record(id)
-        content = await anyio.to_thread.run_sync(_written, record)
-        return Response(content, media_type="application/json")
+        return await answer_record([await self._episodes.record(id)])
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""
@@ -295,7 +271,7 @@ class ControlPlane:
 
     async def close_batch(
         self, body: Annotated[list[str], Field(min_length=1, max_length=MAX_BATCH)]
-    ) -> list[EpisodeState]:
+    ) -> Response:
         """Close several episodes by their ids, each as `DELETE` does; final states in the same order.
 
         All that can be are closed, also where another one cannot; repeatable.
@@ -313,7 +289,7 @@ class ControlPlane:
         states = await map_concurrently(close_one, enumerate(body), limit=_CLOSINGS_AT_ONCE)
         if faults:
             raise _of_item(min(faults), faults[min(faults)])
-        return [state for state in states if state is not None]
+        return await answer_list(state for state in states if state is not None)
 
     async def _close_anywhere(self, id: str) -> EpisodeState:
         owner = owner_of(id, self._fleet.worker_info.count)
@@ -324,7 +300,6 @@ class ControlPlane:
     async def environments(  # noqa: PLR0913 - one parameter for each of the query
         self,
         request: Request,
-        response: Response,
         *,
         limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
         cursor: Annotated[str, Query(description="From the page before.")] = "",
@@ -334,7 +309,7 @@ class ControlPlane:
         hops: Annotated[int | None, Query(description="The deepest hop level.")] = None,
         family: str | None = None,
         verified: bool | None = None,
-    ) -> Sequence[EnvironmentInfo]:
+    ) -> Response:
         """List environments, by name; `Link` leads to the next page, `X-Total-Count` says how many fit."""
         wanted = EnvironmentFilter(
             domain=domain,
@@ -345,11 +320,14 @@ class ControlPlane:
             verified=verified,
         )
         page = page_of(self._catalog.summaries(), wanted, cursor, limit)
+        response = await answer_list(
+            self._told(self._catalog.environment(name)) for name in page.names
+        )
         response.headers["X-Total-Count"] = str(page.total)
         if page.cursor is not None:
             following = request.url.include_query_params(cursor=page.cursor)
             response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
-        return [self._told(self._catalog.environment(name)) for name in page.names]
+        return response
 
     async def environment(self, name: str) -> EnvironmentDetails:
         """Describe one environment with its further questions."""
@@ -375,11 +353,12 @@ class ControlPlane:
         await self._prepared(name)
         return self._catalog.gold(name, question)
 
-    async def servers(self, request: Request) -> list[ServerInfo]:
+    async def servers(self, request: Request) -> Response:
         """List all servers, by name."""
         base = self._fleet.worker_info.base_url(request.scope, FIRST)
         shows = self._shown.shows
-        return [_described(u, base, shown=shows(u.name)) for u in self._catalog.upstreams()]
+        upstreams = self._catalog.upstreams()
+        return await answer_list(_described(u, base, shown=shows(u.name)) for u in upstreams)
 
     async def tasks(
         self,
@@ -399,7 +378,7 @@ class ControlPlane:
             index=self._fleet.worker_info.index,
             url="",
             pid=os.getpid(),
-            open_episodes=len(self._episodes.open_states()),
+            open_episodes=self._episodes.count_proper(),
             missing=self._own_missing(),
         )
         found = [here, *await self._fleet.describe_others()]
@@ -420,19 +399,6 @@ class ControlPlane:
             return own  # enough to say no, and at once: the others may be stopping too
         others = await self._fleet.describe_others()
         return tuple(f"worker {info.index}: {fault}" for info in others for fault in info.missing)
-
-
-def _written(record: EpisodeRecord) -> bytes:
-    """Write a record as JSON, slice by slice, between which other threads have their turn."""
-    whole = record.model_copy(update={"calls": ()}).model_dump_json().encode()
-    slices = (record.calls[at : at + _SLICE] for at in range(0, len(record.calls), _SLICE))
-    calls = b",".join(_CALLS.dump_json(part)[1:-1] for part in slices)
-    return whole.removesuffix(b"]}") + calls + b"]}"
-
-
-_SLICE = 200
-"""Calls that are written at a time; some take as long as a millisecond, of results of a megabyte."""
-_CALLS = TypeAdapter(tuple[CallRecord, ...])
 
 
 def _of_item(place: int, error: AstraError) -> AstraError:
@@ -488,6 +454,7 @@ def build_control_plane(
         version=__version__,
         description="Create, read and close episodes. Agents use MCP at each episode's mcp_url.",
         servers=[{"url": public_url}] if public_url else None,
+        openapi_url=None,  # it is made in a thread, below
         docs_url=None,  # the page would load its scripts from another host
         redoc_url=None,
         redirect_slashes=False,
@@ -514,81 +481,15 @@ def build_control_plane(
             text = merge({fleet.worker_info.index: text, **others})
         return Response(text, media_type=METRICS_CONTENT_TYPE)
 
+    async def describe() -> JSONResponse:
+        """Describe every request and answer; made at the first request, which takes a tenth of a second."""
+        return JSONResponse(await anyio.to_thread.run_sync(app.openapi))
+
+    app.add_api_route("/openapi.json", describe, methods=["GET"], include_in_schema=False)
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
     app.add_api_route(
         "/metrics", render_metrics, methods=["GET"], tags=["health"], response_class=Response
     )
-    _answer_errors(app)
+    answer_errors(app)
     return app
-
-
-def _answer_errors(app: FastAPI) -> None:
-    """Turn every error into an :class:`ErrorBody`."""
-
-    async def on_known(_: Request, error: Exception) -> JSONResponse:
-        status, code = next((s, c) for kind, s, c in _STATUS if isinstance(error, kind))
-        return _error(status, code, str(error))
-
-    async def on_refused(_: Request, error: Exception) -> JSONResponse:
-        if not isinstance(error, RefusedError):
-            return await on_bug(_, error)
-        return _error(error.status, error.code, error.message)  # another worker's words
-
-    async def on_invalid(_: Request, error: Exception) -> JSONResponse:
-        faults = error.errors() if isinstance(error, RequestValidationError) else ()
-        said = [
-            f"{'.'.join(map(str, f['loc']))[:_MAX_PLACE]}: {fault_words(f['type'], f['msg'])}"
-            for f in faults[:_MAX_FAULTS]
-        ]
-        if len(faults) > _MAX_FAULTS:
-            said.append(f"and {len(faults) - _MAX_FAULTS} more")
-        return _error(422, "invalid_request", "; ".join(said))
-
-    async def on_http(request: Request, error: Exception) -> JSONResponse:
-        return _of_http(app, request, cast("HTTPException", error))
-
-    async def on_unread(_: Request, error: Exception) -> JSONResponse:
-        _log.warning("the list of servers cannot be read: %s", error)
-        message = "the registry does not answer: try again, and see the gateway's log"
-        return _error(503, "registry_unreachable", message)
-
-    async def on_bug(_: Request, error: Exception) -> JSONResponse:
-        _log.error("the control plane broke", exc_info=error)
-        return _error(500, "gateway_error", "the gateway failed; its log says more")
-
-    app.add_exception_handler(GatewayError, on_known)
-    app.add_exception_handler(UpstreamError, on_known)
-    app.add_exception_handler(RefusedError, on_refused)
-    app.add_exception_handler(RegistryError, on_unread)
-    app.add_exception_handler(Exception, on_bug)
-    app.add_exception_handler(RequestValidationError, on_invalid)
-    app.add_exception_handler(HTTPException, on_http)
-
-
-def _of_http(app: FastAPI, request: Request, error: HTTPException) -> JSONResponse:
-    if error.status_code == 404:
-        return _nothing_at(request.url.path)
-    if error.status_code == 400:  # a body that is no text is as wrong as one that is no JSON
-        return _error(422, "invalid_request", error.detail)
-    answer = _error(error.status_code, "http_error", error.detail)
-    if error.status_code == 405:
-        answer.headers["Allow"] = _methods_at(app, request)
-    return answer
-
-
-def _methods_at(app: FastAPI, request: Request) -> str:
-    matching = (r for r in app.routes if r.matches(request.scope)[0] is not Match.NONE)
-    return ", ".join(sorted({m for r in matching for m in getattr(r, "methods", None) or ()}))
-
-
-def _nothing_at(path: str) -> JSONResponse:
-    if path.startswith(f"{LISTING_PATH}/"):  # such as a name with a line break, which fits no route
-        return answer_error(404, "Server not found")
-    return _error(404, "http_error", "there is nothing at this address: see /openapi.json")
-
-
-def _error(status: int, code: str, message: str) -> JSONResponse:
-    body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
-    retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if code in (NO_SPACE, NO_FILES) else None
-    return JSONResponse(body.model_dump(), status_code=status, headers=retry)

@@ -33,7 +33,11 @@ _BOUNDS = (
     *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0),
     float("inf"),
 )
-_BOUND_NAMES = (*(str(bound) for bound in _BOUNDS[:-1]), "+Inf")
+_LOOP_BOUNDS = (
+    *(0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05, 0.06, 0.075),
+    *(0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.5, 5.0, 10.0, float("inf")),
+)
+"""Close to each other where steps of the event loop become long."""
 _UNLISTED = "(unlisted)"
 """Server of a call to a tool that its episode does not list."""
 _RESTORED = "(restored)"
@@ -52,15 +56,16 @@ _Numbers = CounterMetricFamily | GaugeMetricFamily
 class _Times:
     """How often something took how long."""
 
-    __slots__ = ("counts", "seconds")
+    __slots__ = ("bounds", "counts", "seconds")
 
-    def __init__(self) -> None:
-        self.counts = [0] * len(_BOUNDS)
+    def __init__(self, bounds: Sequence[float] = _BOUNDS) -> None:
+        self.bounds = bounds
+        self.counts = [0] * len(bounds)
         self.seconds = 0.0
 
     def observe(self, seconds: float) -> None:
         """Count one."""
-        self.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self.counts[bisect_left(self.bounds, seconds)] += 1
         self.seconds += seconds
 
 
@@ -89,7 +94,8 @@ class Metrics(Collector):
         self._ended: defaultdict[Labels, int] = defaultdict(int)
         self._failures: defaultdict[Labels, int] = defaultdict(int)
         self._injected: defaultdict[Labels, int] = defaultdict(int)
-        self._late = _Times()
+        self._late = _Times(_LOOP_BOUNDS)
+        self._steps = _Times(_LOOP_BOUNDS)
         self._requests: defaultdict[tuple[Plane, int], int] = defaultdict(int)
         self._running: dict[tuple[str, int], tuple[str, float, _Queue]] = {}
         self._queues: dict[tuple[str, str], _Queue] = {}
@@ -104,9 +110,10 @@ class Metrics(Collector):
         """Count one answered HTTP request."""
         self._requests[plane, status] += 1
 
-    def observe_lateness(self, seconds: float) -> None:
-        """Count one beat of the watch, by how late it came."""
-        self._late.observe(seconds)
+    def observe_lateness(self, late: float, step: float) -> None:
+        """Count one beat of the watch, by how late it came and by its longest step at most."""
+        self._late.observe(late)
+        self._steps.observe(step)
 
     def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
         """Take one record event."""
@@ -256,9 +263,15 @@ class Metrics(Collector):
         )
         yield _histogram(
             "astra_mcp_event_loop_late_seconds",
-            "How late the event loop came to what was due, 50 times a second while requests come.",
+            "How late the event loop came to what was due, 100 times a second while requests come.",
             (),
             {(): self._late},
+        )
+        yield _histogram(
+            "astra_mcp_event_loop_step_seconds",
+            "At most so much of the processor took the longest step of the event loop between two beats.",
+            (),
+            {(): self._steps},
         )
         for reading in self._readings:
             yield reading()
@@ -324,7 +337,8 @@ def _histogram(
 ) -> HistogramMetricFamily:
     family = HistogramMetricFamily(name, text, labels=labels)
     for values, times in sorted(series.items()):
-        buckets = list(zip(_BOUND_NAMES, accumulate(times.counts), strict=True))
+        names = (*map(str, times.bounds[:-1]), "+Inf")
+        buckets = list(zip(names, accumulate(times.counts), strict=True))
         family.add_metric(values, buckets, times.seconds)
     return family
 

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.lowlevel
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,6 +28,7 @@ from astra_mcp.text.json_bounds import BATCH_VALUES, MAX_VALUES, bounds_fault
 from gateway.edge.keys import MIN_KEY_LENGTH, is_known
 
 __all__ = [
+    "LARGE_BYTES",
     "AccessRules",
     "BufferedBody",
     "Gate",
@@ -44,6 +46,8 @@ MAX_HEADER_BYTES = 32 << 10
 MAX_PATH_BYTES = 8 << 10
 MAX_LENGTH_DIGITS = 18
 MAX_REMEMBERED_HOSTS = 256
+LARGE_BYTES = 256 << 10
+"""A larger body takes milliseconds at each of its stations, between which others have their turn."""
 BODY_SECONDS = 30.0
 """Within so many seconds a request must have arrived whole."""
 DISCARD_BYTES = 8 << 20
@@ -231,6 +235,8 @@ class Gate:
                 status = 499  # nobody waits for an answer; the number is what proxies log
                 return
             is_whole = True
+            if len(body.body) > LARGE_BYTES:
+                await anyio.lowlevel.checkpoint()
             self._check_bounds(scope["path"], body.body)
             await self._app(scope, body, watched)
         except Refusal as refusal:

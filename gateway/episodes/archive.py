@@ -3,18 +3,23 @@
 Works on the files alone; a gateway need not run.
 """
 
-from collections.abc import Mapping
+import gc
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
+import anyio.to_thread
 
 from astra_mcp.call_record import CallRecord, EpisodeStatus, FinishedCall
+from astra_mcp.concurrency import drop_in_slices
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.types import CallOutcome, Origin, ToolResult, UpstreamReply, is_failure
 from gateway.api.seams import Catalog, UpstreamSession, abilities
+from gateway.api.wire import EpisodeRecord, EpisodeState
 from gateway.edge.clock import steady_clock
 from gateway.episodes.beginning import open_session
 from gateway.episodes.calls import within_limit
@@ -22,6 +27,7 @@ from gateway.episodes.record import Record, read_record
 
 __all__ = [
     "Divergence",
+    "RecordReader",
     "Replay",
     "find_record",
     "not_repeatable",
@@ -29,10 +35,13 @@ __all__ = [
     "repeated_servers",
     "replay_record",
     "status_of",
+    "tell_record",
     "time_at",
 ]
 
 _REPLAY_CALL_SECONDS = 120.0
+_LONG_BYTES = 1 << 20
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +105,65 @@ def status_of(record: Record, at: datetime) -> EpisodeStatus:
     life_until = record.opened.at + timedelta(seconds=limits.life_seconds)
     is_over = at >= min(idle_until, life_until)
     return EpisodeStatus.EXPIRED if is_over else EpisodeStatus.OPEN
+
+
+class RecordReader:
+    """Reads records in threads, as it takes 70 microseconds for each call; of long ones one at a time.
+
+    What a long record is made of is hundreds of thousands of objects, none of them garbage: to look for that
+    while they are made would hold everything up, again and again.
+    """
+
+    def __init__(self) -> None:
+        self._turn = anyio.Lock()
+
+    async def read(self, path: Path, read: Callable[[Path], Read]) -> Read:
+        """Read a record by a function of its path. Raises what that raises."""
+        if not _is_long(path):
+            return await anyio.to_thread.run_sync(read, path)
+        async with self._turn:
+            return await anyio.to_thread.run_sync(_without_looks, read, path)
+
+
+def _is_long(path: Path) -> bool:
+    try:
+        return path.stat().st_size > _LONG_BYTES
+    except OSError:  # whoever reads it says so
+        return False
+
+
+def _without_looks(read: Callable[[Path], Read], path: Path) -> Read:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return read(path)
+    finally:
+        if was_on:
+            gc.freeze()
+            gc.enable()
+
+
+def tell_record(state: EpisodeState, path: Path) -> EpisodeRecord:
+    """Read what a record says of an episode that stands there.
+
+    Raises:
+        RecordError: It cannot be read.
+    """
+    record = read_record(path)
+    told = EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
+        state=state,
+        prompt=record.opened.prompt,
+        tools_hash=record.opened.tools_hash,
+        servers=record.opened.servers,
+        tools=record.opened.tools,
+        distractors=record.opened.distractors,
+        emulators=record.opened.emulators,
+        calls=record.calls,
+    )
+    parts = record.parts()
+    del record
+    drop_in_slices(*parts)
+    return told
 
 
 async def replay_record(record: Record, catalog: Catalog) -> Replay:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import anyio
+import anyio.lowlevel
 import orjson
 
+from astra_mcp.answers import prepare_matching
 from astra_mcp.call_record import CallRecord, Encoded, EpisodeStatus, encode_result
 from astra_mcp.concurrency import completed_at_once, shielded
 from astra_mcp.errors import EpisodeEndedError, NoSpaceError, RecordError, UnknownNameError
@@ -61,6 +63,8 @@ class Call:
     is_distractor: bool = False
     injected: InjectedFailure | None = None
     """How it fails on purpose; None where it does not."""
+    is_large: bool = False
+    """True where to record its beginning took milliseconds, after which others have their turn."""
     is_unfinished: bool = False
     """True where an earlier life of the gateway started it only."""
     started_at: int = 0
@@ -237,6 +241,9 @@ class Execution:
             failed = failure()
             if failed is not None:
                 return self.settle(failed)
+            if call.is_large:
+                with shielded():
+                    await anyio.lowlevel.checkpoint()
             if call.injected is not None and self.plan is not None:
                 # In the place of the server, it may take as long as a call may, and no longer.
                 seconds = min(call.injected.delay_seconds, self.limits.call_seconds)
@@ -260,6 +267,7 @@ class Execution:
         return await completed_at_once(self._look(call, settled))
 
     async def _look(self, call: Call, settled: Settled) -> Settled:
+        await prepare_matching()
         told = await self.answers.told_by(self._free_texts(call), began_at=call.started_at)
         solved = NOTHING_SOLVED
         if not call.is_distractor and call.tool is not None:

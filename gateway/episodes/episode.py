@@ -13,10 +13,9 @@ from functools import partial
 from secrets import token_hex
 
 import anyio
-import anyio.lowlevel
 
 from astra_mcp.call_record import Encoded, EndStatus, EpisodeId, EpisodeStatus, encode_result
-from astra_mcp.concurrency import shielded
+from astra_mcp.concurrency import in_turns, shielded
 from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
@@ -69,10 +68,9 @@ from gateway.episodes.record import (
 from gateway.episodes.shown_tools import Route, Shown
 from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
 
+_LARGE_BYTES = 256 << 10
 _MAX_NAME = 256
 """A longer name is no tool's; so much of it is recorded."""
-_RESUMED_AT_ONCE = 500
-"""Calls of a record that are taken over, at 10 to 20 µs each, before others have their turn."""
 _log = logging.getLogger("astra_mcp.gateway")
 
 
@@ -386,6 +384,7 @@ class Episode:
         self._last_activity = now = self._now()
         members = call.as_started(call_id or f"{self._own_ids}-{n}")
         call.started_at = self._file.append_started(now, members)
+        call.is_large = self._file.size - call.started_at > _LARGE_BYTES
         if self._plan is not None:
             call.injected = call.draw(self._plan, arguments)
         self._num_started = n + 1
@@ -555,9 +554,7 @@ class Episode:
 
     async def resume(self, record: Record) -> None:
         """Take over the calls of an earlier life, slice by slice; the sessions were opened with them."""
-        for number, recorded in enumerate(record.calls):
-            if number % _RESUMED_AT_ONCE == 0:
-                await anyio.lowlevel.checkpoint()
+        async for recorded in in_turns(record.calls):
             call = Call.of(recorded, record.lines[recorded.n])
             self._calls[recorded.call_id] = call
             if self._plan is not None:
@@ -572,18 +569,18 @@ class Episode:
         self._last_activity = record.last_at.timestamp()
         self._ended = record.ended
         # The gateway may have died before it could write the end.
-        for last in record.finished_calls:
+        async for last in in_turns(record.finished_calls):
             if is_failure(last.origin):
                 failure = Failure(boundary=last.origin, message=last.result.text)
                 self.end(EpisodeStatus.FAILED, failure)
             elif last.origin is Origin.LIMIT:
                 self.end(EpisodeStatus.LIMIT)
         if self.is_open:
-            self._give_up_deliveries()
+            await self._give_up_deliveries()
 
-    def _give_up_deliveries(self) -> None:
+    async def _give_up_deliveries(self) -> None:
         """Answer what a deployed server was sent and did not answer: it is never sent again."""
-        for call in self._calls.values():
+        async for call in in_turns(self._calls.values()):
             if not was_sent_for_good(call, self._turns):
                 continue
             call.is_unfinished = False

@@ -8,7 +8,7 @@ next one), an ended one can still be read.
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
-from astra_mcp.concurrency import LocksByName, shielded
+from astra_mcp.concurrency import LocksByName, drop_in_slices, in_turns, shielded
 from astra_mcp.errors import (
     CapacityError,
     GatewayError,
@@ -42,6 +42,7 @@ from gateway.api.seams import (
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
 from gateway.edge.clock import steady_clock
 from gateway.edge.placement import new_episode_id, owner_of
+from gateway.episodes.archive import RecordReader, tell_record
 from gateway.episodes.beginning import (
     changed_servers,
     describe,
@@ -57,7 +58,7 @@ from gateway.episodes.files import OpenFiles, files_of
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
 from gateway.episodes.room import DiskRoom
-from gateway.episodes.shown_tools import routes_of
+from gateway.episodes.shown_tools import of_tools, routes_of
 from gateway.episodes.warm_up import Preparation, is_held, prepare_all
 
 __all__ = ["Episodes", "open_episodes"]
@@ -112,6 +113,7 @@ class Episodes:
         self._last_asked: dict[str, float] = {}
         self._ended: OrderedDict[str, Episode] = OrderedDict()
         self._restoring = LocksByName()
+        self._reader = RecordReader()
 
     async def create(self, request: EpisodeRequest) -> Episode:
         """Open an episode: fix its tool list, its seed and its job, and begin its record.
@@ -126,9 +128,9 @@ class Episodes:
         self._require_room()
         source = await find_source(self._catalog, self._tasks, request.source)
         listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
-        self._require_room()  # others may have come meanwhile
-        self._files.require(files_of(listed.upstreams), is_new=True)
-        opened = describe(
+        opened = await of_tools(
+            len(listed.routes),
+            describe,
             new_episode_id(self._worker, self._workers),
             self._now(),
             request,
@@ -139,6 +141,8 @@ class Episodes:
             ),
             distractors=self._emulator,
         )
+        self._require_room()  # others may have come meanwhile
+        self._files.require(files_of(listed.upstreams), is_new=True)
         return self._open(opened, listed)
 
     async def get(self, episode: str) -> Episode:
@@ -185,17 +189,7 @@ class Episodes:
         found = await self.get(episode)
         found.expire_if_due()
         path = record_path(self._folder, found.id)
-        record = await anyio.to_thread.run_sync(read_record, path)
-        return EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
-            state=found.state(),
-            prompt=record.opened.prompt,
-            tools_hash=record.opened.tools_hash,
-            servers=record.opened.servers,
-            tools=record.opened.tools,
-            distractors=record.opened.distractors,
-            emulators=record.opened.emulators,
-            calls=record.calls,
-        )
+        return await self._reader.read(path, partial(tell_record, found.state()))
 
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable.
@@ -211,9 +205,15 @@ class Episodes:
         await self._retire(found)
         return found.state()
 
-    def open_states(self) -> tuple[EpisodeState, ...]:
-        """Tell where each open episode of this process stands; interactive states are left out."""
-        return tuple(e.state() for e in self._live.values() if e.is_open and e.endpoint is None)
+    def open_states(self) -> Iterator[EpisodeState]:
+        """Tell where each open episode stands, while others come and go; interactive states are left out."""
+        for episode in list(self._live.values()):
+            if episode.is_open and episode.endpoint is None:
+                yield episode.state()
+
+    def count_proper(self) -> int:
+        """How many :meth:`open_states` tells of."""
+        return sum(e.is_open and e.endpoint is None for e in self._live.values())
 
     def missing(self) -> tuple[str, ...]:
         """Name what keeps this process from recording anything; empty where nothing does."""
@@ -268,10 +268,7 @@ class Episodes:
                     continue
             if known is None:
                 await self._make_room_for_a_state(files_of(upstreams))
-                # Another request of the caller may have come first.
-                return self._live.get(episode) or self._open_interactive(
-                    episode, endpoint, upstreams
-                )
+                return await self._open_interactive(episode, endpoint, upstreams)
             known.expire_if_due()
             if known.is_open and (
                 is_held(known.upstreams, known.servers, upstreams)
@@ -330,9 +327,9 @@ class Episodes:
         return sorted(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0)))
 
     async def _make_room_for_a_state(self, num_files: int) -> None:
-        idle = [e for e in self._idle() if e.endpoint is not None]
-        if idle and sum(e.endpoint is not None for e in self._live.values()) >= _MAX_INTERACTIVE:
-            await self._park(idle[0])
+        if sum(e.endpoint is not None for e in self._live.values()) >= _MAX_INTERACTIVE:
+            for idle in [e for e in self._idle() if e.endpoint is not None][:1]:
+                await self._park(idle)
         await self._make_room_for_files(num_files)
 
     async def _make_room_for_files(self, num_files: int) -> None:
@@ -341,19 +338,22 @@ class Episodes:
         Raises:
             NoFilesError: All others are at work, or hold what would be lost.
         """
-        for episode in self._idle():
+        for episode in () if self._files.has(num_files, is_new=False) else self._idle():
             if self._files.has(num_files, is_new=False):
                 return
             if episode.is_open and not episode.is_busy and not episode.keeps_processes:
                 await self._park(episode)
         self._files.require(num_files, is_new=False)
 
-    def _open_interactive(
+    async def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
     ) -> Episode:
-        routes = routes_of(upstreams, qualify_all=endpoint == ALL_SERVERS)
+        num = sum(len(u.tools) for u in upstreams)
+        routes = await of_tools(num, routes_of, upstreams, qualify_all=endpoint == ALL_SERVERS)
         listed = ToolList(routes=routes, upstreams=tuple(upstreams))
-        return self._open(describe_state(episode, self._now(), endpoint, listed), listed)
+        opened = await of_tools(num, describe_state, episode, self._now(), endpoint, listed)
+        # Another request of the caller may have come first.
+        return self._live.get(episode) or self._open(opened, listed)
 
     async def sweep_on(self) -> None:
         """Sweep once a second while there is anything to sweep; a gateway without episodes sleeps."""
@@ -369,7 +369,9 @@ class Episodes:
         for parked in [e for e, due in self._parked.items() if self._now() >= due]:
             with self._forgetting_lost(parked):
                 (await self.get(parked)).expire_if_due()
-        for episode in list(self._live.values()):
+        async for episode in in_turns(list(self._live.values())):
+            if self._live.get(episode.id) is not episode:  # it was closed or parked meanwhile
+                continue
             with suppress(ShortageError, RecordError):  # whoever asks for the call is told
                 episode.record_held()
             episode.expire_if_due()
@@ -433,7 +435,8 @@ class Episodes:
             self._ended.popitem(last=False)
 
     def _require_room(self) -> None:
-        if sum(e.endpoint is None for e in self._live.values()) >= self._max_open:
+        live = self._live.values()
+        if len(live) >= self._max_open <= sum(e.endpoint is None for e in live):
             msg = f"{self._max_open} episodes are open: close some, or raise serve.max_episodes"
             raise CapacityError(msg)
 
@@ -471,7 +474,7 @@ class Episodes:
 
     async def _restore_alone(self, episode: str) -> Episode:
         # Nobody else writes the record of an episode that is not in memory, so that it stays what was read.
-        record = await anyio.to_thread.run_sync(self._read, episode)
+        record = await self._reader.read(record_path(self._folder, episode), self._read)
         upstreams = self._servers_of(record)
         files = files_of(upstreams or ())
         if record.ended is None and (
@@ -481,11 +484,14 @@ class Episodes:
             await self._preparation.before_state(upstreams or (), of_all=of_all)
             await self._make_room_for_files(files)
         with shielded():  # what is made half would be left open
-            return await self._take_over(record, upstreams)
+            restored = await self._take_over(record, upstreams)
+        parts = record.parts()
+        del record
+        await anyio.to_thread.run_sync(drop_in_slices, *parts)
+        return restored
 
-    def _read(self, episode: str) -> Record:
-        """Read a record of this worker; takes 70 microseconds for each call, so it is done in a thread."""
-        path = record_path(self._folder, episode)
+    def _read(self, path: Path) -> Record:
+        """Read a record of this worker."""
         record = read_record(path) if path.exists() else None
         if record is not None:
             is_state = record.opened.endpoint is not None
@@ -495,10 +501,9 @@ class Episodes:
 
     def _servers_of(self, record: Record) -> tuple[Upstream, ...] | None:
         """Find the servers of an episode; None where one of them is not published any more."""
-        try:
+        with suppress(UnknownNameError):
             return tuple(self._catalog.upstream(name) for name in record.opened.servers)
-        except UnknownNameError:
-            return None
+        return None
 
     async def _take_over(self, record: Record, upstreams: Sequence[Upstream] | None) -> Episode:
         """Make an episode of its record, while nobody else does."""

@@ -31,7 +31,7 @@ from gateway.api.seams import (
     Upstream,
 )
 from gateway.api.wire import DistractorMix, DistractorRequest, LeftOutDistractor
-from gateway.episodes.shown_tools import Route, routes_of
+from gateway.episodes.shown_tools import Route, of_tools, routes_of
 
 PREPARE_SECONDS = 10.0
 """A distractor's server that takes longer to start is left out."""
@@ -73,7 +73,7 @@ class Mixing:
             NotAvailableError: There is nothing to choose distractors from, or the settings do not allow it.
             UpstreamError: They cannot be chosen now.
         """
-        routes = routes_of(own)
+        routes = await of_tools(sum(len(u.tools) for u in own), routes_of, own)
         if asked is None or asked.mode == "none":
             return ToolList(routes=routes, upstreams=tuple(own))
         # Own tools of one name are shown under others, and are meant by it all the same.

@@ -152,6 +152,15 @@ class Record:
     last_at: datetime
     """Time of the last event."""
 
+    def parts(self) -> list[list[Any]]:
+        """All that it holds many of; see :func:`astra_mcp.concurrency.drop_in_slices`."""
+        return [
+            [*self.calls],
+            [*self.finished_calls],
+            [*self.lines.values()],
+            *([*calls] for calls in self.past.values()),
+        ]
+
     def past_calls(self, server: str) -> tuple[PastCall, ...]:
         """The finished calls of a server's tools, in the order of their effects."""
         return self.past.get(server, ())
@@ -162,6 +171,7 @@ def record_path(folder: Path, episode: str) -> Path:
     return folder / f"{episode}.jsonl"
 
 
+_TAIL_BYTES = 64 << 10
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _RARE = ("meta", "asks", "refusal")
 """Members of a result that are left out of a line where they are not set."""
@@ -195,6 +205,11 @@ class RecordFile:
                 raise room.note(os.strerror(error.errno)) from error
             msg = f"a record cannot be opened ({error.strerror}): see `astra-mcp doctor`"
             raise _no_files(error) or RecordError(msg) from error
+
+    @property
+    def size(self) -> int:
+        """Bytes of its whole lines."""
+        return self._size
 
     def append(self, event: EpisodeOpened | EpisodeEnded) -> None:
         """Write the beginning or the end of an episode, or nothing of it.
@@ -309,24 +324,20 @@ def read_record(path: Path) -> Record:
     Raises:
         RecordError: The file cannot be read, or a line of it is no event; names the line.
     """
+    reading, begin = _Reading(), 0
     try:
-        lines = path.read_bytes().split(b"\n")
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    if line != b"\n":
+                        reading.take(_event(line), begin)
+                except ValueError as error:
+                    if not line.endswith(b"\n"):
+                        break
+                    raise _no_event(path, number, error) from None
+                begin += len(line)
     except OSError as error:
         raise _unreadable(path, error) from error
-    reading, begin = _Reading(), 0
-    for number, line in enumerate(lines, start=1):
-        try:
-            if line:
-                reading.take(_event(line), begin)
-        except ValueError as error:
-            if number == len(lines):
-                break
-            fault = str(error)
-            if isinstance(error, ValidationError):
-                fault = error.errors(include_url=False)[0]["msg"]
-            msg = f"{_short(path)}: line {number} is not a record event: {fault}"
-            raise RecordError(msg) from None
-        begin += len(line) + 1
     if reading.opened is None:
         raise RecordError(f"{_short(path)}: the first line is not an episode_opened event")
     try:
@@ -346,6 +357,13 @@ def read_record(path: Path) -> Record:
         ended=reading.ended,
         last_at=reading.last_at,
     )
+
+
+def _no_event(path: Path, number: int, error: ValueError) -> RecordError:
+    fault = (
+        error.errors(include_url=False)[0]["msg"] if isinstance(error, ValidationError) else error
+    )
+    return RecordError(f"{_short(path)}: line {number} is not a record event: {fault}")
 
 
 def _past_of(calls: Iterable[FinishedCall]) -> dict[str, tuple[PastCall, ...]]:
@@ -368,7 +386,7 @@ class _Reading:
         self.ended: EpisodeEnded | None = None
         self.last_at = datetime.min.replace(tzinfo=UTC)
         self._begun: dict[int, JsonObject] = {}
-        """Members of each call that begins; they are looked at with its end, once."""
+        """Members of each call that has no end yet; they are looked at with it, once."""
 
     def take(self, event: JsonObject, begin: int) -> None:
         """Add an event whose line begins there.
@@ -390,7 +408,9 @@ class _Reading:
             case "call_finished":
                 n, self.last_at = _place(event)
                 if n in self._begun:
-                    self.finished[n] = FinishedCall.model_validate({**self._begun[n], **event})
+                    members = {**self._begun[n], **event}
+                    self.finished[n] = FinishedCall.model_validate(members)
+                    del self._begun[n]
                     self.lines[n] = CallLines(self.lines[n].started, begin)
             case "episode_ended":
                 read = EpisodeEnded.model_validate(event)
@@ -404,8 +424,8 @@ class _Reading:
         Raises:
             ValidationError: One of them has no end, and does not begin as it must.
         """
-        for n, members in self._begun.items():
-            yield self.finished.get(n) or CallRecord.model_validate(members)
+        for n in self.lines:
+            yield self.finished.get(n) or CallRecord.model_validate(self._begun[n])
 
 
 def _place(event: JsonObject) -> tuple[int, datetime]:
@@ -521,9 +541,17 @@ def _drop_torn_line(path: Path, descriptor: int) -> int:
     Returns:
         The size of what is left, in bytes.
     """
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
+    size = begin = whole = os.fstat(descriptor).st_size
+    if size == 0:
+        return 0
+    with path.open("rb") as file:
+        while begin > 0:
+            begin, end = max(0, begin - _TAIL_BYTES), begin
+            file.seek(begin)
+            whole = begin + file.read(end - begin).rfind(b"\n") + 1
+            if whole > begin:
+                break
+    if whole < size:
         os.ftruncate(descriptor, whole)
     return whole
 

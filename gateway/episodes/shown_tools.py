@@ -11,10 +11,15 @@ Knows tools and servers; knows neither calls nor records.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from operator import is_
+from typing import ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
 
 from astra_mcp.types import ToolSpec
 from gateway.api.seams import Upstream
@@ -68,6 +73,24 @@ def routes_of(upstreams: Sequence[Upstream], *, qualify_all: bool = False) -> di
                 name = qualified_name(upstream.name, tool.name, hashed=True)
             routes[name] = Route(shown=tool.renamed(name), server=upstream.name, tool=tool.name)
     return routes
+
+
+_MANY = 200
+"""Tools: what is made of more takes longer than 5 ms."""
+_Arguments = ParamSpec("_Arguments")
+_Made = TypeVar("_Made")
+
+
+async def of_tools(
+    num_tools: int,
+    make: Callable[_Arguments, _Made],
+    *args: _Arguments.args,
+    **kwargs: _Arguments.kwargs,
+) -> _Made:
+    """Make something of so many tools: at once, or in a thread where they are many."""
+    if num_tools <= _MANY:
+        return make(*args, **kwargs)
+    return await anyio.to_thread.run_sync(partial(make, *args, **kwargs))
 
 
 class Shown:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Final, Literal
 
 import anyio
+import anyio.to_thread
 import httpx2
 import orjson
 from anyio.abc import TaskGroup
@@ -35,7 +36,7 @@ from servers.deployed.errors import words_of
 from servers.deployed.following import Follower
 from servers.deployed.peer import ignore
 from servers.deployed.session import DeployedSession
-from servers.deployed.tools import ToolHints, list_tools, read_tools
+from servers.deployed.tools import ToolHints, ToolList, list_tools, read_tools
 from servers.deployed.transports.http_client import HttpLink
 
 __all__ = ["DeployedServer", "DeployedStatus", "Traits"]
@@ -48,6 +49,8 @@ LONGEST_PAUSE: Final = 30.0
 END_SECONDS: Final = 5.0
 """For telling the address of an entry that an episode has ended."""
 _JSON: Final = {"content-type": "application/json"}
+_MANY_TOOLS: Final = 100
+"""A list of more takes longer than 5 ms to read."""
 RETIRE_SECONDS: Final = 60.0
 """How long running calls of a removed server may take to finish."""
 
@@ -137,10 +140,11 @@ class DeployedServer:
         )
         self._card = card_file.read() if card_file is not None else Card()
         self._tools = read_tools(self._card.tools or (), name=name)
-        self.version = self._make_version()
+        self.version = self._version_with(self._tools)
         """Of the entry and the tool list."""
         self._being_opened = 0
         self._preparing = anyio.Lock()
+        self._taking = anyio.Lock(fast_acquire=True)
         self._not_before = 0.0
         self._pauses = BackOff(FIRST_PAUSE, LONGEST_PAUSE)
         self._sharing = anyio.Lock()
@@ -362,7 +366,7 @@ class DeployedServer:
 
     async def _list(self, connection: Connection) -> None:
         try:
-            self._take_tools(await list_tools(connection, name=self.name))
+            await self._take_tools(await list_tools(connection, name=self.name))
         except UpstreamError as error:
             self.status = (ServerStatus.FAILED, str(error))
             raise
@@ -383,7 +387,7 @@ class DeployedServer:
                 try:
                     documents = await list_tools(connection, name=self.name)
                     if connection.era is Era.MODERN or connection.declared == ABLE:
-                        self._take_tools(documents)
+                        await self._take_tools(documents)
                     else:
                         await self._take_changes(connection, documents)
                 except UpstreamError as error:
@@ -400,18 +404,30 @@ class DeployedServer:
             await self._look()  # what is missing may be gone since the card was written
             return
         merged = {name: tool for name, tool in (known | now).items() if name not in gone}
-        self._take_tools(tuple(merged.values()))
+        await self._take_tools(tuple(merged.values()))
 
-    def _take_tools(self, documents: Sequence[JsonObject]) -> None:
+    async def _take_tools(self, documents: Sequence[JsonObject]) -> None:
+        """Take a list over; of many tools it is read in a thread, and others wait for it in their order."""
+        async with self._taking:
+            if len(documents) > _MANY_TOOLS:
+                taken = await anyio.to_thread.run_sync(self._read, documents)
+            else:
+                taken = self._read(documents)
+            if taken is None:
+                return
+            self._learn(self._card.model_copy(update={"tools": tuple(documents)}))
+            before = self._tools.specs
+            self._tools, self.version = taken
+            if self._tools.specs != before:
+                self._on_change(self.name)
+
+    def _read(self, documents: Sequence[JsonObject]) -> tuple[ToolList, str] | None:
+        """Read a list, and what version of the server it makes; None where it is the known one."""
         known = self._card.tools
         if known is not None and canonical_json(list(documents)) == canonical_json(list(known)):
-            return
-        self._learn(self._card.model_copy(update={"tools": tuple(documents)}))
-        before = self._tools.specs
-        self._tools = read_tools(documents, name=self.name)
-        self.version = self._make_version()
-        if self._tools.specs != before:
-            self._on_change(self.name)
+            return None
+        tools = read_tools(documents, name=self.name)
+        return tools, self._version_with(tools)
 
     def _learn(self, card: Card) -> None:
         """Keep what an opening brought; tools that were learned meanwhile stay."""
@@ -423,9 +439,9 @@ class DeployedServer:
         if self._card_file is not None:
             self._card_file.write(card)
 
-    def _make_version(self) -> str:
-        tools = [tool.model_dump(mode="json") for tool in self._tools.specs]
-        return sha256(canonical_json([self.config_hash, tools])).hexdigest()
+    def _version_with(self, tools: ToolList) -> str:
+        rows = [tool.model_dump(mode="json") for tool in tools.specs]
+        return sha256(canonical_json([self.config_hash, rows])).hexdigest()
 
     async def _close_sessions(self, reason: str, seconds: float) -> None:
         self._closed_for = reason

@@ -2,8 +2,9 @@
 
 import gc
 import platform
+import sys
 import threading
-import time
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,7 +18,7 @@ from astra_mcp.serving.http.memory import give_back, keeping_house
 
 MIB = 1 << 20
 OLDEST = 2
-LONG_SECONDS = 1.0
+MANY = 100_000
 
 
 def resident_bytes() -> int:
@@ -38,19 +39,33 @@ def test_memory_that_was_freed_below_what_is_still_in_use_is_given_back() -> Non
 
 
 @pytest.fixture
-def due(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many new objects there are, as the collector counts them, with no time between two looks."""
-    count = [0, 0, memory._DUE]  # pyright: ignore[reportPrivateUsage]
+def used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many blocks of memory are in use, with no time between two looks for quiet."""
+    count = [1000]
     monkeypatch.setattr(memory, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(gc, "get_count", lambda: tuple(count))
+    monkeypatch.setattr(sys, "getallocatedblocks", lambda: count[0])
     return count
+
+
+def age(house: memory.Housekeeping) -> None:
+    """Let the collector look as often as it does before anything is counted."""
+    for _ in range(memory._LOOKS):  # pyright: ignore[reportPrivateUsage]
+        house.hear_collection("start", {"generation": OLDEST})
+        house.hear_collection("stop", {"generation": OLDEST})
 
 
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """Count the looks at all instead of taking them."""
     taken: list[None] = []
+    monkeypatch.setattr(memory, "_set_aside", lambda: None)
     monkeypatch.setattr(gc, "collect", lambda: taken.append(None))
     return taken
+
+
+def outlived(num: int, generation: int) -> list[None]:
+    """Stand for so many objects of a generation."""
+    assert generation == OLDEST
+    return [None] * num
 
 
 async def turns(num: int = 20) -> None:
@@ -59,54 +74,81 @@ async def turns(num: int = 20) -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def test_a_quiet_moment_after_a_request_is_used_once_enough_is_new(
-    monkeypatch: pytest.MonkeyPatch, due: list[int]
+async def test_a_quiet_moment_after_a_request_is_used_once_much_more_is_in_use(
+    monkeypatch: pytest.MonkeyPatch, used: list[int]
 ) -> None:
     taken = looks(monkeypatch)
-    due[OLDEST] -= 1
     with keeping_house(lambda: 1) as house:
+        age(house)
+        house.hear_end()
         await turns()
-        assert taken == [], "little is new"
-        due[OLDEST] += 1
+        assert taken == [], "little more is in use"
+        used[0] += 600_000
+        house.hear_end()
+        await turns()
+        assert taken == [], "it is counted seldom"
+        age(house)
         await turns()
         assert taken == [], "nothing recurs by itself"
         house.hear_end()
+        assert taken == [], "not amid work"
         await turns()
+        assert taken == [None]
+        age(house)
+        house.hear_end()
+        await turns()
+        assert taken == [None], "what outlived that look counts no more"
+
+
+async def test_no_look_at_all_is_taken_while_somebody_wants_something(
+    monkeypatch: pytest.MonkeyPatch, used: list[int]
+) -> None:
+    taken = looks(monkeypatch)
+    answers: list[int | None] = [1, 2, 3, None, 4, 5, 5, 5]
+    with keeping_house(lambda: answers.pop(0)) as house:
+        used[0] += 600_000
+        age(house)
+        house.hear_end()
+        while len(answers) > 1:
+            assert taken == [], "one request after another, or one under way"
+            await turns(1)
+        await turns()
+        assert (answers, taken) == ([], [None])
+
+
+async def test_garbage_that_piles_up_is_looked_for_amid_work(
+    monkeypatch: pytest.MonkeyPatch, used: list[int]
+) -> None:
+    taken = looks(monkeypatch)
+    with keeping_house(lambda: None) as house:
+        used[0] += 9_000_000
+        age(house)
+        house.hear_end()
         assert taken == [None]
 
 
-async def test_no_look_is_taken_while_somebody_wants_something(
-    monkeypatch: pytest.MonkeyPatch, due: list[int]
-) -> None:
-    taken = looks(monkeypatch)
-    answers: list[int | None] = [1, 2, 3, None, 4, 4, 4]
-    with keeping_house(lambda: answers.pop(0)) as house:
-        await turns()
-        assert answers == [4, 4, 4], "one request after another, then one under way"
-        assert taken == []
-        house.hear_end()
-        await turns()
-        assert (answers, taken) == ([4], [None])
-    assert due
-
-
-def test_where_a_look_takes_long_the_next_is_far_off_and_where_it_does_not_it_is_near(
+def test_what_outlives_a_look_is_set_aside_where_it_is_much(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now = [0.0]
-    monkeypatch.setattr(time, "thread_time", lambda: now[0])
-    before, callbacks = gc.get_threshold(), list(gc.callbacks)
+    frozen: list[int] = []
+    before, callbacks, interval = gc.get_threshold(), list(gc.callbacks), sys.getswitchinterval()
 
-    async def look(seconds: float) -> int:
+    async def look() -> None:
         with keeping_house(lambda: 0) as house:
-            assert gc.get_freeze_count() > 0
-            house.hear_collection("start", {"generation": OLDEST})
-            now[0] += seconds
-            house.hear_collection("stop", {"generation": OLDEST})
-            return gc.get_threshold()[OLDEST]
+            assert sys.getswitchinterval() < interval
+            for generation, num in ((OLDEST, 100), (OLDEST - 1, MANY), (OLDEST, MANY)):
+                monkeypatch.setattr(gc, "get_objects", partial(outlived, num))
+                monkeypatch.setattr(gc, "freeze", lambda of=generation: frozen.append(of))
+                house.hear_collection("start", {"generation": generation})
+                house.hear_collection("stop", {"generation": generation})
 
-    assert anyio.run(look, LONG_SECONDS) > 10 * anyio.run(look, 0.0)
-    assert (gc.get_threshold(), gc.callbacks) == (before, callbacks)
+    anyio.run(look)
+    assert frozen == [OLDEST]
+    assert (gc.get_threshold(), gc.callbacks, sys.getswitchinterval()) == (
+        before,
+        callbacks,
+        interval,
+    )
 
 
 async def test_what_is_free_is_given_back_after_requests_alone(

@@ -11,6 +11,8 @@ from astra_mcp.concurrency import (
     LocksByName,
     Timer,
     completed_at_once,
+    drop_in_slices,
+    in_turns,
     map_concurrently,
 )
 from astra_mcp.errors import BudgetSpentError
@@ -187,3 +189,32 @@ async def test_a_name_is_held_by_one_at_a_time_and_other_names_wait_for_nobody()
         assert order == ["a", "b", "b"]
         held.set()
     assert order == ["a", "b", "b", "a", "a", "a"]
+
+
+async def test_others_have_their_turn_between_items_once_these_have_taken_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def turns_of_others(seconds: float) -> int:
+        monkeypatch.setattr("astra_mcp.concurrency._TURN_SECONDS", seconds)
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await anyio.lowlevel.checkpoint()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(count)
+            assert [item async for item in in_turns(range(10))] == list(range(10))
+            group.cancel_scope.cancel()
+        return turns
+
+    assert await turns_of_others(0.0) >= 9
+    assert await turns_of_others(60.0) <= 1, "its first, when all is over"
+
+
+def test_all_of_several_lists_is_dropped() -> None:
+    many, few, none = list(range(1_234)), [1], list[int]()
+    drop_in_slices(many, few, none)
+    assert (many, few, none) == ([], [], [])

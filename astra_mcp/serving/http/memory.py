@@ -1,35 +1,39 @@
-"""What a process that serves does about its memory: it looks for garbage, and gives back what is free.
+"""What a process that serves does about its memory and its threads, so that no step of its loop takes long.
 
-Everything stops while Python looks for objects that refer to each other and to which nothing else refers.
-With thousands of sessions a look at all takes a second, so it waits until nobody wants anything. The C
-library keeps what a burst of large requests once needed. Both follow from requests: where nobody wants
-anything, nothing is done. Knows the garbage collector and glibc alone; others give back by themselves.
+Everything stops while Python looks for objects that refer to each other and to which nothing else refers,
+1 to 1.4 µs for each object that there is. So new ones are looked at soon, and where many outlive a look they
+are set aside; what becomes garbage among them waits until nobody wants anything. The C library
+keeps what a burst of large requests once needed. Both follow from requests: where nobody wants anything,
+nothing is done. Knows the interpreter and glibc alone; other C libraries give back by themselves.
 """
 
 import asyncio
 import ctypes
 import gc
-import time
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 __all__ = ["Housekeeping", "give_back", "keeping_house"]
 
-_NEW_OBJECTS = 5_000
-"""After so many the youngest objects are looked at. With four times as many garbage piles up, and memory that
-is level otherwise rises by 6 % in thousands of episodes; with these by 1 to 2 %."""
-_MIDDLE = 4
-_OFTEN, _SELDOM = 2, 80
-"""How often the middle generation is looked at before all is: malformed requests leave exceptions that refer
-to themselves. Where a look at all is long, it is taken amid work after 1,600,000 new objects alone."""
-_DUE = 20
-"""After 400,000 new objects it is worth a quiet moment."""
-_LONG_SECONDS = 0.25
-"""Of the processor, for a look at some 200,000 objects: a thousand sessions have as many."""
+_NEW_OBJECTS = 3_000
+"""After so many the youngest objects are looked at. With 20,000 garbage piles up, and memory that is level
+otherwise rises by 6 % in thousands of episodes."""
+_MIDDLE, _LATER = 0, 0
+"""With these all that is not set aside is looked at after 9,000 new objects."""
+_MANY_OBJECTS = 20_000
+"""What outlives a look is set aside where it is more: a look at half as many more takes 25 to 40 ms."""
+_LOOKS = 30
+"""After so many, of 270,000 new objects at least, it is seen how much more memory is in use."""
+_WORTH_QUIET, _WORTH_WORK = 500_000, 8_000_000
+"""So many more blocks of memory, of some 60 bytes, are worth a look at all in a quiet moment; amid work."""
 _OLDEST = 2
 QUIET_SECONDS = 1.0
 """A gateway of which nobody has wanted anything for so long is looked through now rather than later."""
 GIVE_BACK_SECONDS = 20.0
+_SWITCH_SECONDS = 0.0001
+"""A thread that computes keeps others waiting so long (Python: 0.005) whenever they have let go of the
+interpreter's lock, as each system call does: of these a step of the event loop makes dozens."""
 _M_ARENA_MAX = -8
 _MAX_ARENAS = 2
 """Each thread has an own one otherwise, and what it frees there no other thread uses."""
@@ -45,13 +49,22 @@ def give_back() -> None:
         _trim(0)
 
 
+def _set_aside() -> None:
+    """Set aside all that there is; the collector begins to count from nothing."""
+    gc.freeze()
+    gc.collect()  # it waits for a quarter more than the last look at all found
+
+
 class Housekeeping:
     """Does what is due after requests. Made by :func:`keeping_house`."""
 
     def __init__(self, activity: Callable[[], int | None]) -> None:
         self._activity = activity
         self._seen: int | None = None
-        self._began = 0.0
+        self._looks = 0
+        """Since it was last seen how much memory is in use."""
+        self._known = sys.getallocatedblocks()
+        """Blocks of memory in use after the last look at all; to count what is set aside takes 90 ms."""
         self._looking: asyncio.TimerHandle | None = None
         self._giving: asyncio.TimerHandle | None = None
 
@@ -60,8 +73,13 @@ class Housekeeping:
         if self._giving is None:
             loop = asyncio.get_running_loop()
             self._giving = loop.call_later(GIVE_BACK_SECONDS, self._give_back)
-        if self._looking is None and gc.get_count()[_OLDEST] >= _DUE:
-            self._await_quiet()
+        if self._looks >= _LOOKS and self._looking is None:
+            self._looks = 0
+            more = sys.getallocatedblocks() - self._known
+            if more >= _WORTH_WORK:
+                self._look_at_all()
+            elif more >= _WORTH_QUIET:
+                self._await_quiet()
 
     def _give_back(self) -> None:
         self._giving = None
@@ -75,19 +93,24 @@ class Housekeeping:
         self._looking = None
         now = self._activity()
         if now is not None and now == self._seen:
-            gc.collect()
-        elif now is not None:
-            self._await_quiet()  # else the end of what is under way is heard
+            self._look_at_all()
+        elif self._looks < _LOOKS:
+            self._await_quiet()  # else it is seen at the end of what is under way
+
+    def _look_at_all(self) -> None:
+        gc.unfreeze()
+        gc.collect()
+        _set_aside()
+        self._known = sys.getallocatedblocks()
+        self._looks = 0
 
     def hear_collection(self, phase: str, info: dict[str, int]) -> None:
-        """Look at all less often where that takes long; the garbage collector tells of each look."""
-        if info["generation"] < _OLDEST:
+        """Set aside what would make looks long; the garbage collector tells of each look."""
+        if info["generation"] < _OLDEST or phase == "start":
             return
-        if phase == "start":
-            self._began = time.thread_time()
-        else:
-            is_long = time.thread_time() - self._began > _LONG_SECONDS
-            gc.set_threshold(_NEW_OBJECTS, _MIDDLE, _SELDOM if is_long else _OFTEN)
+        self._looks += 1
+        if len(gc.get_objects(_OLDEST)) > _MANY_OBJECTS:
+            gc.freeze()
 
     def close(self) -> None:
         """Do nothing more."""
@@ -100,16 +123,17 @@ class Housekeeping:
 def keeping_house(activity: Callable[[], int | None]) -> Generator[Housekeeping]:
     """Keep house as suits a process that serves, while the context is open.
 
-    What the program is made of is not looked at again.
+    What the program is made of is set aside.
 
     Args:
         activity: Answers how many requests there were so far; None while one is under way.
     """
     if _trim is not None and _set_option is not None:
         _set_option(_M_ARENA_MAX, _MAX_ARENAS)
-    thresholds = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, _MIDDLE, _OFTEN)
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    _set_aside()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.set_threshold(_NEW_OBJECTS, _MIDDLE, _LATER)
     house = Housekeeping(activity)
     gc.callbacks.append(house.hear_collection)
     house.hear_end()  # of the start, which leaves much behind
@@ -119,4 +143,5 @@ def keeping_house(activity: Callable[[], int | None]) -> Generator[Housekeeping]
         house.close()
         gc.callbacks.remove(house.hear_collection)
         gc.set_threshold(*thresholds)
+        sys.setswitchinterval(interval)
         gc.unfreeze()

@@ -1,5 +1,6 @@
 """What survives the gateway: open episodes, their state, their records, interactive states."""
 
+import gc
 import resource
 import threading
 from functools import partial
@@ -20,7 +21,7 @@ from astra_mcp.errors import (
     UpstreamError,
 )
 from gateway.api.wire import EpisodeLimits, EpisodeRequest
-from gateway.episodes.archive import find_record, replay_record
+from gateway.episodes.archive import RecordReader, find_record, replay_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import Record, RecordFile, read_record, record_path
 from gateway.episodes.room import DiskRoom
@@ -430,7 +431,7 @@ async def test_whoever_goes_away_while_an_episode_is_restored_leaves_it_to_the_n
 async def test_a_record_that_is_taken_over_in_slices_is_taken_over_whole(
     life: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.episodes.episode._RESUMED_AT_ONCE", 2)
+    monkeypatch.setattr("astra_mcp.concurrency._TURN_SECONDS", 0.0)
     async with life() as episodes:
         episode = await episodes.create(REQUEST)
         for number in range(5):
@@ -440,3 +441,47 @@ async def test_a_record_that_is_taken_over_in_slices_is_taken_over_whole(
         assert restored.state().calls == 5
         assert all(restored.knows(str(number)) for number in range(5))
         assert (await restored.call("read", {})).text == "total 5 coins"
+
+
+@pytest.mark.parametrize("num_torn", [0, 1, 3, 100_000])
+def test_a_torn_last_line_is_cut_off_however_long_it_is(home: Path, num_torn: int) -> None:
+    (home / "records").mkdir(parents=True)
+    path = record_path(home / "records", "a" * 32)
+    for whole in (b"", b"{}\n", b"{}\n" * 50_000):
+        path.write_bytes(whole + b"x" * num_torn)
+        file = RecordFile(home / "records", EpisodeId("a" * 32), DiskRoom(home / "reserve"))
+        file.close()
+        assert (file.size, path.read_bytes()) == (len(whole), whole)
+
+
+async def test_long_records_are_read_one_at_a_time_and_without_looks_for_garbage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.episodes.archive._LONG_BYTES", 10)
+    short, long = tmp_path / "short", tmp_path / "long"
+    short.write_bytes(b"x")
+    long.write_bytes(b"x" * 11)
+    seen: list[tuple[str, bool]] = []
+    may_end = threading.Event()
+
+    def read(path: Path) -> None:
+        seen.append((path.name, gc.isenabled()))
+        if path == long:
+            assert may_end.wait(5)
+
+    reader, was_on = RecordReader(), gc.isenabled()
+    gc.enable()
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(reader.read, long, read)
+            await anyio.wait_all_tasks_blocked()
+            assert seen == [("long", False)]
+            await reader.read(short, read)
+            may_end.set()
+        assert gc.isenabled()
+    finally:
+        gc.unfreeze()
+        if not was_on:
+            gc.disable()
+    assert [name for name, _ in seen] == ["long", "short", "long"]

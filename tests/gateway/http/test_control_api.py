@@ -403,7 +403,7 @@ async def test_labels_are_bounded(gateway: Any, labels: dict[str, str], said: st
 async def test_a_record_is_written_in_slices_and_whole(
     gateway: Any, monkeypatch: pytest.MonkeyPatch, num_calls: int
 ) -> None:
-    monkeypatch.setattr("gateway.control.plane._SLICE", 2)
+    monkeypatch.setattr("gateway.control.lists._SLICE", 2)
     created = await gateway.episode()
     episode = await gateway.episodes.get(created["id"])
     for _ in range(num_calls):
@@ -413,3 +413,36 @@ async def test_a_record_is_written_in_slices_and_whole(
     whole = (await gateway.episodes.record(created["id"])).model_dump(mode="json")
     assert len(whole["calls"]) == num_calls
     assert answer.json() == whole
+
+
+@pytest.mark.parametrize("num_bytes", [1, 7, 1 << 20])
+async def test_a_list_is_sent_in_slices_and_whole(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch, num_bytes: int
+) -> None:
+    made = (await gateway.control.post("/v1/episodes:batch", json=[{"source": COINS}] * 3)).json()
+    monkeypatch.setattr("gateway.control.lists._SENT_AT_ONCE", num_bytes)
+    answer = await gateway.control.get("/v1/episodes")
+    assert [state["id"] for state in answer.json()] == [episode["id"] for episode in made]
+    assert int(answer.headers["content-length"]) == len(answer.content)
+
+
+async def test_of_a_batch_the_first_request_that_is_wrong_is_named_and_no_other(
+    gateway: Any,
+) -> None:
+    wrong = {"source": COINS, **{f"k{n}": n for n in range(30)}}
+    answer = await gateway.control.post(
+        "/v1/episodes:batch", json=[{"source": COINS}, wrong, wrong]
+    )
+    assert answer.status_code == 422
+    message = answer.json()["error"]["message"]
+    assert "body.1.k0" in message
+    assert "and 10 more" in message
+    assert "body.2" not in message
+    assert (await gateway.control.get("/v1/episodes")).json() == []
+
+
+async def test_the_openapi_document_says_what_a_batch_is_made_of(gateway: Any) -> None:
+    document = (await gateway.stranger.get("/openapi.json")).json()
+    said = document["paths"]["/v1/episodes:batch"]["post"]["requestBody"]["content"]
+    items = said["application/json"]["schema"]["items"]
+    assert items == document["components"]["schemas"]["EpisodeRequest"]
