@@ -24,6 +24,7 @@ from gateway.api.seams import Catalog
 from gateway.api.settings import FIRST, public_base
 from gateway.edge.security import AccessRules, access_rules
 from gateway.edge.workers import OwnWorkerInfo
+from gateway.episodes.files import most_connections
 
 __all__ = ["rules_of", "serve_gateway"]
 
@@ -91,7 +92,7 @@ async def serve_gateway(
             worker_info=worker_info,
             readiness=lambda: ["it is stopping"] if stop.asked.is_set() else [],
         ) as (catalog, app),
-        listen(app, listener) as listening,
+        listen(app, listener, max_connections=most_connections()) as listening,
         anyio.create_task_group() as group,
     ):
         if watch is not None:

@@ -6,6 +6,7 @@ Its clients send a call again, by its id, for as long as they are told to come a
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -34,8 +35,8 @@ pytestmark = [pytest.mark.system, pytest.mark.volume]
 
 StartServe = Callable[..., ServedHome]
 PATIENCE_SECONDS = 60.0
-MEGABYTES = 160
-"""Of the disk; a gateway is not ready where less than 64 MiB are free."""
+MEGABYTES = 48
+"""Of the disk: less than a gateway wants to have free where there is more."""
 
 
 class Agent:
@@ -249,3 +250,43 @@ async def test_episodes_are_refused_before_the_files_of_others_run_out(
         await control.close_episodes([made[0].id, made[1].id])  # the person's state took one place
         await control.create_episode(PURSE)
         assert_whole(home, agents)
+
+
+async def flood(url: str, num: int) -> list[socket.socket]:
+    """Open connections one after the other, and ask for nothing."""
+    host, port = url.removeprefix("http://").split(":")
+
+    def connect() -> list[socket.socket]:
+        return [socket.create_connection((host, int(port)), 10) for _ in range(num)]
+
+    return await anyio.to_thread.run_sync(connect)
+
+
+async def test_a_flood_of_connections_takes_no_files_from_calls_and_the_control_plane(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    options = ("--environments", str(counter_bundle))
+    running = start_serve(home, *options, launcher=("sh", "-c", 'ulimit -n 256; exec "$@"', "sh"))
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 20)
+        agents = [Agent(created, control.http, "add") for created in made]
+        connections = await flood(running.url, 300)
+        try:
+            with anyio.fail_after(PATIENCE_SECONDS):
+                await play_all(agents, 3)
+                async with GatewayClient(running.url, running.key) as newcomer:
+                    assert await statuses(newcomer, agents) == ["open"] * 20
+                    await newcomer.close_episode((await newcomer.create_episode(PURSE)).id)
+                    person = EpisodeClient(running.server_url("purse"), newcomer.http)
+                    assert (await person.call("add", {"amount": 2})).text == '{"total": 2}'
+            assert len(os.listdir(f"/proc/{running.process.pid}/fd")) < 200
+        finally:
+            for connection in connections:
+                connection.close()
+        await play_all(agents, 3)
+        assert_whole(home, agents)
+        for agent in agents:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 7)]
+            assert agent.refusals == 0
+    assert "Too many open files" not in running.log.read_text()
