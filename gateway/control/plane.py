@@ -27,6 +27,7 @@ from astra_mcp.errors import (
     CapacityError,
     GatewayError,
     NoFilesError,
+    NoMemoryError,
     NoSpaceError,
     NotAvailableError,
     RegistryError,
@@ -38,7 +39,7 @@ from astra_mcp.errors import (
 )
 from astra_mcp.text.plain import one_line
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
-from gateway.api.connections import NO_FILES, NO_SPACE, RETRY_AFTER_SECONDS
+from gateway.api.connections import NO_FILES, NO_MEMORY, NO_SPACE, RETRY_AFTER_SECONDS
 from gateway.api.environments import DEFAULT_PAGE, MAX_PAGE, EnvironmentFilter, page_of
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.seams import (
@@ -114,6 +115,7 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (CapacityError, 503, "too_many_episodes"),
     (NoSpaceError, 503, NO_SPACE),
     (NoFilesError, 503, NO_FILES),
+    (NoMemoryError, 503, NO_MEMORY),
     (WorkerError, 503, "worker_unreachable"),
     (UpstreamError, 502, UPSTREAM_FAILED),
     (GatewayError, 500, "gateway_error"),
@@ -590,5 +592,6 @@ def _nothing_at(path: str) -> JSONResponse:
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
     body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
-    retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if code in (NO_SPACE, NO_FILES) else None
+    is_short = code in (NO_SPACE, NO_FILES, NO_MEMORY)
+    retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if is_short else None
     return JSONResponse(body.model_dump(), status_code=status, headers=retry)

@@ -91,7 +91,10 @@ class _CorkedTransport(asyncio.Transport):
     def _flush(self) -> None:
         if self._gathered:
             gathered, self._gathered = self._gathered, []
-            self._transport.write(b"".join(gathered))
+            try:
+                self._transport.write(b"".join(gathered))
+            except MemoryError:  # half an answer is none: whoever waits for it asks again
+                self._transport.abort()
 
 
 class Connection(HttpToolsProtocol):

@@ -9,11 +9,14 @@ anything, nothing is done. Knows the garbage collector and glibc alone; others g
 import asyncio
 import ctypes
 import gc
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-__all__ = ["Housekeeping", "give_back", "keeping_house"]
+from astra_mcp.headroom import is_bounded
+
+__all__ = ["Housekeeping", "be_sparing", "give_back", "keeping_house"]
 
 _NEW_OBJECTS = 5_000
 """After so many the youngest objects are looked at. With four times as many garbage piles up, and memory that
@@ -34,6 +37,9 @@ _M_ARENA_MAX = -8
 _MAX_ARENAS = 2
 """Each thread has an own one otherwise, and what it frees there no other thread uses."""
 
+_SMALL_STACK = 2 << 20
+"""Bytes of address space for a thread where there is a limit of it; a thread takes 8 MiB otherwise."""
+
 _libc = ctypes.CDLL(None)
 _trim = getattr(_libc, "malloc_trim", None)
 _set_option = getattr(_libc, "mallopt", None)
@@ -43,6 +49,14 @@ def give_back() -> None:
     """Give back what is free now."""
     if _trim is not None:
         _trim(0)
+
+
+def be_sparing() -> None:
+    """Take little address space for threads; what those that run already have taken stays theirs."""
+    if _trim is not None and _set_option is not None:
+        _set_option(_M_ARENA_MAX, 1 if is_bounded() else _MAX_ARENAS)
+    if is_bounded():
+        threading.stack_size(_SMALL_STACK)
 
 
 class Housekeeping:
@@ -105,8 +119,7 @@ def keeping_house(activity: Callable[[], int | None]) -> Generator[Housekeeping]
     Args:
         activity: Answers how many requests there were so far; None while one is under way.
     """
-    if _trim is not None and _set_option is not None:
-        _set_option(_M_ARENA_MAX, _MAX_ARENAS)
+    be_sparing()
     thresholds = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, _MIDDLE, _OFTEN)

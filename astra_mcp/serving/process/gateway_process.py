@@ -16,6 +16,7 @@ from astra_mcp.addresses import url_of
 from astra_mcp.compose.catalog import open_gateway
 from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import say
+from astra_mcp.serving.http.memory import be_sparing
 from astra_mcp.serving.http.server import Listener, listen
 from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import Stop, hear_signals
@@ -80,6 +81,7 @@ async def serve_gateway(
     Returns:
         What asked it to stop.
     """
+    be_sparing()
     rules = rules_of(settings, control_key, listener)
     stop = Stop()
     async with (

@@ -290,3 +290,46 @@ async def test_a_flood_of_connections_takes_no_files_from_calls_and_the_control_
             assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 7)]
             assert agent.refusals == 0
     assert "Too many open files" not in running.log.read_text()
+
+
+BIG_SERVER = """
+import json, sys
+results = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "big", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "big", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "x" * 7_000_000}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        reply = {"jsonrpc": "2.0", "id": message["id"]}
+        known = results.get(message["method"])
+        reply |= {"result": known} if known else {"error": {"code": -32601, "message": "no"}}
+        print(json.dumps(reply), flush=True)
+"""
+
+
+async def test_large_results_wait_for_memory_and_end_neither_an_episode_nor_the_gateway(
+    start_serve: StartServe, tmp_path: Path
+) -> None:
+    script = tmp_path / "big.py"
+    script.write_text(BIG_SERVER)
+    entry = {"command": sys.executable, "args": ["-S", str(script)], "isolation": "shared"}
+    config = tmp_path / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {"big": entry}}))
+    limited = ("sh", "-c", 'ulimit -v 400000; exec "$@"', "sh")
+    running = start_serve(tmp_path / "home", "--mcp-config", str(config), launcher=limited)
+    body = {"source": {"kind": "servers", "names": ["big"]}, "limits": {"result_bytes": 16 << 20}}
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([EpisodeRequest.model_validate(body)] * 32)
+        agents = [Agent(created, control.http, "big") for created in made]
+        await play_all(agents, 1)
+        assert await statuses(control, agents) == ["open"] * 32
+        for agent in agents:
+            said = next(iter(agent.answers.values()))
+            assert len(said.text) == 7_000_000 or "no memory to show" in said.text
+        assert any(not answer.is_error for agent in agents for answer in agent.answers.values())
