@@ -333,3 +333,22 @@ async def test_large_results_wait_for_memory_and_end_neither_an_episode_nor_the_
             said = next(iter(agent.answers.values()))
             assert len(said.text) == 7_000_000 or "no memory to show" in said.text
         assert any(not answer.is_error for agent in agents for answer in agent.answers.values())
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")], ids=["alone", "workers"])
+async def test_a_log_that_nobody_reads_holds_up_nothing(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path, options: Sequence[str]
+) -> None:
+    pipe = tmp_path / "log"
+    os.mkfifo(pipe)
+    unread = ("sh", "-c", f'exec 3<>{pipe}; exec "$@" 2>{pipe}', "sh")
+    options = ("--environments", str(counter_bundle), "--verbose", *options)
+    running = start_serve(tmp_path / "home", *options, launcher=unread)
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 8)
+        agents = [Agent(created, control.http, "add") for created in made]
+        await play_all(agents, 200)  # each is a line, and the pipe takes some 600 of them
+        assert await statuses(control, agents) == ["open"] * 8
+        assert_whole(tmp_path / "home", agents)
+        assert sum(agent.refusals for agent in agents) == 0
+    assert running.stop() == 0
