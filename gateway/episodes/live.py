@@ -470,6 +470,7 @@ class Episodes:
             return known or await self._restore_alone(episode)
 
     async def _restore_alone(self, episode: str) -> Episode:
+        self._room.require_speed()
         # Nobody else writes the record of an episode that is not in memory, so that it stays what was read.
         record = await anyio.to_thread.run_sync(self._read, episode)
         upstreams = self._servers_of(record)

@@ -10,6 +10,7 @@ part is cut off again, at once or before the next one.
 
 import errno
 import os
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,7 +46,7 @@ from astra_mcp.types import (
 )
 from gateway.api.seams import RecordSink
 from gateway.api.wire import NO_FAILURES, DistractorMix, EpisodeLimits, FailureLaw, ShownTool
-from gateway.episodes.room import DiskRoom
+from gateway.episodes.room import SLOW_SECONDS, DiskRoom
 
 __all__ = [
     "RECORD_VERSION",
@@ -249,8 +250,7 @@ class RecordFile:
         """Write a line; answers where in the file it begins. What begins nothing may take the reserve."""
         if self._descriptor is None:
             raise RecordError("the record is closed")
-        if begins:
-            self._room.require()
+        (self._room.require if begins else self._room.require_speed)()
         require_memory(WRITING * num_bytes, floor=FLOOR_BYTES if begins else _LEAST_BYTES)
         try:
             line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
@@ -277,6 +277,7 @@ class RecordFile:
         """Write a whole line, or nothing of it that stays."""
         if self._is_torn:
             self._cut(descriptor)
+        began = time.perf_counter()
         try:
             written = os.write(descriptor, line)
             while written < len(line):
@@ -286,6 +287,10 @@ class RecordFile:
             with suppress(OSError):  # then it is cut before the next line, or at the next start
                 self._cut(descriptor)
             raise
+        finally:
+            seconds = time.perf_counter() - began
+            if seconds > SLOW_SECONDS:
+                self._room.note_slow(seconds)
 
     def _cut(self, descriptor: int) -> None:
         os.ftruncate(descriptor, self._size)

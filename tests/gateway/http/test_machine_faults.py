@@ -5,10 +5,12 @@ Its clients send a call again, by its id, for as long as they are told to come a
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -352,3 +354,98 @@ async def test_a_log_that_nobody_reads_holds_up_nothing(
         assert_whole(tmp_path / "home", agents)
         assert sum(agent.refusals for agent in agents) == 0
     assert running.stop() == 0
+
+
+SLOW_DISK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+/* Writes of the gateway into the folder SLOW_DISK take seconds as long as the file SLOW_NOW is there. */
+static pid_t own;
+
+__attribute__((constructor)) static void look(void) {
+    char line[4096] = {0};
+    int file = open("/proc/self/cmdline", O_RDONLY);
+    ssize_t size = read(file, line, sizeof line - 1);
+    close(file);
+    for (ssize_t i = 0; i < size; i++)
+        if (!line[i]) line[i] = ' ';
+    own = strstr(line, " serve ") ? getpid() : 0;
+}
+
+ssize_t write(int file, const void *data, size_t size) {
+    static ssize_t (*really)(int, const void *, size_t);
+    if (!really) really = dlsym(RTLD_NEXT, "write");
+    if (own && own == getpid() && !access(getenv("SLOW_NOW"), F_OK)) {
+        char link[64], path[4096] = {0};
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        const char *disk = getenv("SLOW_DISK");
+        if (readlink(link, path, sizeof path - 1) > 0 && !strncmp(path, disk, strlen(disk)))
+            sleep(2);
+    }
+    return really(file, data, size);
+}
+"""
+
+
+@pytest.fixture
+def slow_disk(tmp_path: Path) -> Mapping[str, str]:
+    """Variables of a program whose writes into the home are slow while a file is there."""
+    source, library = tmp_path / "slow.c", tmp_path / "slow.so"
+    source.write_text(SLOW_DISK)
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("a slow disk is made by a C compiler, on Linux")
+    subprocess.run((compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"), check=True)
+    return {
+        "LD_PRELOAD": str(library),
+        "SLOW_DISK": str(tmp_path / "home"),
+        "SLOW_NOW": str(tmp_path / "slow"),
+    }
+
+
+async def test_a_slow_disk_makes_nobody_wait_after_the_write_that_tells(
+    start_serve: StartServe, counter_bundle: Path, slow_disk: Mapping[str, str], tmp_path: Path
+) -> None:
+    home, slow = tmp_path / "home", anyio.Path(slow_disk["SLOW_NOW"])
+    options = ("--environments", str(counter_bundle), "--mcp-config", str(written_config(tmp_path)))
+    launcher = ("env", *(f"{name}={value}" for name, value in slow_disk.items()))
+    running = start_serve(home, *options, launcher=launcher)
+    port = running.url.rpartition(":")[2]
+    waits: list[float] = []
+    said: list[str] = []
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 8 + [COUNTED] * 8)
+        agents = [
+            Agent(created, control.http, "add" if place < 8 else "count")
+            for place, created in enumerate(made)
+        ]
+        await play_all(agents, 3)
+        async with anyio.create_task_group() as group:
+            group.start_soon(play_all, agents, 10)
+            await slow.touch()
+            await until(lambda: all(agent.refusals for agent in agents), 30)
+            for _ in range(20):
+                began = time.perf_counter()
+                status, text = await readiness(running.url)
+                waits.append(time.perf_counter() - began)
+                assert status == 503
+                said.append(text)
+                assert await statuses(control, agents) == ["open"] * 16
+            await slow.unlink()
+        assert sorted(waits)[-2] < 1.0  # less than a write takes: no other one was waited for
+        assert all("the disk is slow: a write took 2." in text for text in said)
+        assert_whole(home, agents)
+        for agent in agents[:8]:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 14)]
+        executed = Counter((tmp_path / "ledger").read_text().split())
+        assert executed == Counter([i for agent in agents[8:] for i in agent.answers])
+        await ready_again(running.url)
+        running.stop(signal.SIGKILL)
+        start_serve(home, *options, "--port", port)
+        assert await statuses(control, agents) == ["open"] * 16
