@@ -109,6 +109,7 @@ class Health(BaseModel):
 
 
 _log = logging.getLogger("astra_mcp.gateway")
+_WORKER_AWAY = "worker_unreachable"
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "unknown_name"),
     (NotAvailableError, 422, "not_available"),
@@ -116,7 +117,7 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (NoSpaceError, 503, NO_SPACE),
     (NoFilesError, 503, NO_FILES),
     (NoMemoryError, 503, NO_MEMORY),
-    (WorkerError, 503, "worker_unreachable"),
+    (WorkerError, 503, _WORKER_AWAY),
     (UpstreamError, 502, UPSTREAM_FAILED),
     (GatewayError, 500, "gateway_error"),
 )
@@ -592,6 +593,6 @@ def _nothing_at(path: str) -> JSONResponse:
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
     body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
-    is_short = code in (NO_SPACE, NO_FILES, NO_MEMORY)
+    is_short = code in (NO_SPACE, NO_FILES, NO_MEMORY, _WORKER_AWAY)
     retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if is_short else None
     return JSONResponse(body.model_dump(), status_code=status, headers=retry)

@@ -110,7 +110,11 @@ async def test_nothing_is_written_to_a_slow_disk_until_a_thread_finds_it_quick(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_quick = threading.Event()
-    monkeypatch.setattr(DiskRoom, "_try", lambda _: is_quick.wait(20))
+
+    def wait_until_quick(_: DiskRoom) -> None:
+        is_quick.wait(20)
+
+    monkeypatch.setattr(DiskRoom, "_try", wait_until_quick)
     room = DiskRoom(tmp_path / "reserve")
     room.require()
     room.note_slow(2.04)

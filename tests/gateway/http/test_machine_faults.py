@@ -19,6 +19,7 @@ from typing import Any
 
 import anyio
 import httpx2
+import psutil
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
@@ -449,3 +450,56 @@ async def test_a_slow_disk_makes_nobody_wait_after_the_write_that_tells(
         running.stop(signal.SIGKILL)
         start_serve(home, *options, "--port", port)
         assert await statuses(control, agents) == ["open"] * 16
+
+
+def processes_below(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+async def test_stopped_processes_of_tools_are_named_and_other_episodes_go_on(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path
+) -> None:
+    options = ("--environments", str(counter_bundle), "--mcp-config", str(written_config(tmp_path)))
+    running = start_serve(tmp_path / "home", *options)
+    limited = COUNTED.model_copy(
+        update={"limits": COUNTED.limits.model_copy(update={"call_seconds": 3})}
+    )
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 3)
+        agents = [Agent(created, control.http, "add") for created in made]
+        known = {p.pid for p in processes_below(running.process.pid)}
+        await play_all(agents[:1], 1)
+        new = [p for p in processes_below(running.process.pid) if p.pid not in known]
+        [session] = [p for p in new if not any(q.ppid() == p.pid for q in new)]
+        [template] = [p for p in new if p.pid == session.ppid()]
+        await play_all(agents[1:2], 1)
+        session.suspend()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            stuck = EpisodeClient(made[0].mcp_url, control.http)
+            stopped = await stuck.call("add", {"amount": 1})
+            assert stopped.is_error
+            assert "was stopped" in stopped.text
+            assert (await stuck.call("add", {"amount": 1})).text == '{"total": 2}'
+            template.suspend()
+            async with anyio.create_task_group() as group:
+                group.start_soon(play_all, agents[2:], 2)  # needs a session of the stopped one
+                await play_all(agents[1:2], 2)
+        assert await statuses(control, agents) == ["open"] * 3
+        for agent in agents[1:]:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 1 + len(agent.answers))]
+
+        first, second = await control.create_episodes([limited] * 2)
+        before = {p.pid for p in processes_below(running.process.pid)}
+        counting = EpisodeClient(first.mcp_url, control.http)
+        assert (await counting.call("count", {"nonce": "a"})).text == "a"
+        [server] = [p for p in processes_below(running.process.pid) if p.pid not in before]
+        server.suspend()
+        with anyio.fail_after(20):
+            answer = await counting.call("count", {"nonce": "b"}, call_id="b")
+            assert answer.is_error
+            assert "no answer from counted within 3 s" in answer.text
+            other = EpisodeClient(second.mcp_url, control.http)
+            assert (await other.call("count", {"nonce": "c"})).text == "c"
+        told = [(await control.episode(e.id)).status.value for e in (first, second)]
+        assert told == ["failed", "open"]
+        assert Counter((tmp_path / "ledger").read_text().split())["b"] <= 1
