@@ -12,6 +12,7 @@ import orjson
 from pydantic import BaseModel, Field
 
 from astra_mcp.errors import RecordError
+from astra_mcp.headroom import WRITING, require_memory
 from astra_mcp.types import CallOutcome, EmulatorKind, JsonObject, Origin, ToolResult
 
 __all__ = [
@@ -144,7 +145,9 @@ def encode_result(result: ToolResult) -> Encoded:
 
     Raises:
         RecordError: It holds what JSON cannot carry, such as an integer of more than 64 bits.
+        NoMemoryError: There is no room to write it.
     """
+    require_memory(WRITING * sum(len(str(block.get("text", ""))) for block in result.content))
     try:
         structured = b"null" if result.structured is None else orjson.dumps(result.structured)
         return Encoded(result, orjson.dumps(result.content), structured)

@@ -23,6 +23,7 @@ AstraError
         ShortageError
             NoSpaceError
             NoFilesError
+            NoMemoryError
         WorkerError
         PortInUseError
     PipelineError
@@ -65,6 +66,7 @@ __all__ = [
     "ModelError",
     "ModelFault",
     "NoFilesError",
+    "NoMemoryError",
     "NoSpaceError",
     "NotAvailableError",
     "PipelineError",
@@ -304,6 +306,10 @@ class NoSpaceError(ShortageError):
 
 class NoFilesError(ShortageError):
     """No files can be opened any more (ulimit -n)."""
+
+
+class NoMemoryError(ShortageError):
+    """The process may use no more memory (ulimit -v)."""
 
 
 class WorkerError(GatewayError):

@@ -5,7 +5,7 @@
 Real ``astra-mcp serve`` processes over servers that go wrong on request, stdio and HTTP, one per episode
 and shared. No mutating call may be executed twice, none that was answered may be missing in the record,
 episodes of other servers must not notice, and the next episode must be well again. Exits 1 where
-anything of that does not hold.
+anything of that does not hold. Ctrl-C ends it with the figures so far.
 """
 
 import argparse
@@ -42,7 +42,7 @@ VANISH = "vanish"
 def main() -> None:
     """Run, print, and write the figures where asked to."""
     options = _options()
-    figures = anyio.run(_run, options, backend_options={"use_uvloop": True})
+    figures = _run(options)
     text = json.dumps(figures, indent=2)
     print(text)
     if options.json:
@@ -81,22 +81,25 @@ class _Report:
             print(f"{name} {what}: {len(lines)}; first: {lines[0][:2000]}", file=sys.stderr)
 
 
-async def _run(options: argparse.Namespace) -> dict[str, Any]:
+def _run(options: argparse.Namespace) -> dict[str, Any]:
     circumstances = conditions(seed=SEED, count=options.count, starts=options.starts)
     report = _Report()
-    wanted = options.only
-    if "trials" in wanted:
-        await _trials(options, report)
-    if "upstream" in wanted:
-        await _upstream(options, report)
-    if "gateway" in wanted:
-        await _gateway(options, report)
+    try:
+        anyio.run(_run_all, options, report, backend_options={"use_uvloop": True})
+    except KeyboardInterrupt:
+        report.figures["stopped_early"] = True
     return {
         **report.figures,
         "violations": len(report.violations),
         "first_violations": report.violations[:20],
         "conditions": circumstances.finished(),
     }
+
+
+async def _run_all(options: argparse.Namespace, report: _Report) -> None:
+    for name, run in (("trials", _trials), ("upstream", _upstream), ("gateway", _gateway)):
+        if name in options.only:
+            await run(options, report)
 
 
 async def _trials(options: argparse.Namespace, report: _Report) -> None:
@@ -142,10 +145,13 @@ async def _upstream(options: argparse.Namespace, report: _Report) -> None:
 
 async def _gateway(options: argparse.Namespace, report: _Report) -> None:
     async with _fresh_bench() as bench:
-        with ExitStack() as stack:
-            tally = await kill_gateway(bench, stack, count=options.starts, width=KILL_WIDTH)
-        report.add("gateway_killed", tally)
-        report.judge("gateway_killed", bench)
+        tally = Tally()
+        try:
+            with ExitStack() as stack:
+                await kill_gateway(bench, stack, tally, count=options.starts, width=KILL_WIDTH)
+        finally:  # also where somebody stops it
+            report.add("gateway_killed", tally)
+            report.judge("gateway_killed", bench)
 
 
 _DEADLY = {"garbage", *STDIO_FAULTS[STDIO_FAULTS.index("half-line") :], IDLE_KILL}

@@ -5,7 +5,8 @@
 Frames go to the agent plane by hand-written HTTP, in both eras, at all three kinds of endpoint, with and
 without sessions. Cases go to the control plane by schemathesis, from the OpenAPI document of the gateway
 itself (the ``dev`` extra). Exits 1 where a request was not answered, was answered with a 5xx, left a
-traceback in the log, or where one that was right was answered wrongly.
+traceback in the log, or where one that was right was answered wrongly. Ctrl-C ends it with
+the figures so far.
 """
 
 import argparse
@@ -28,12 +29,14 @@ import anyio  # noqa: E402 - after the search path is right
 import httpx2  # noqa: E402
 
 from circumstances import conditions  # noqa: E402
-from frame_runner import fuzz  # noqa: E402
+from frame_runner import FuzzOutcome, fuzz  # noqa: E402
 from measured_programs import SUPPORT, Program, run_program  # noqa: E402
 from process_accounts import open_files, resident_bytes  # noqa: E402
 
 LANES = 16
 WARM_FRAMES = 20_000
+TELL_SECONDS = 30.0
+_COUNTED = ("frames", "checked", "closed")
 MIB = 1 << 20
 
 
@@ -48,13 +51,18 @@ def main() -> None:
         log = options.folder / "log"
         command = [sys.executable, "-P", str(SUPPORT / "echo_gateway.py"), f"{folder}/home"]
         with run_program(command, log=log) as program:
-            if options.frames:
-                anyio.run(_frames, options, program, figures, violations)
-            if options.cases:
-                _cases(options, program, figures, violations)
+            try:
+                if options.frames:
+                    anyio.run(_frames, options, program, figures, violations)
+                if options.cases:
+                    _cases(options, program, figures, violations)
+            except KeyboardInterrupt:
+                figures["stopped_early"] = True
             if program.process.poll() is not None:
                 violations.append(f"the gateway ended: {program.process.returncode}")
-        text = log.read_text(encoding="utf-8", errors="replace")
+            text = log.read_text(
+                encoding="utf-8", errors="replace"
+            )  # without what the end breaks off
         if "Traceback" in text:
             violations.append(text[text.index("Traceback") :][:4000])
         figures["log_lines"] = len(text.splitlines())
@@ -73,26 +81,35 @@ async def _frames(
 ) -> None:
     key = str(program.hello["key"])
 
+    outcome = FuzzOutcome(violations=violations)
+
     async def send(frames: int, seed: int) -> None:
-        outcome = await fuzz(program.url, key, frames=frames, lanes=LANES, seed=seed)
-        violations.extend(outcome.violations)
-        for name in ("frames", "checked", "closed"):
-            figures[f"agent_{name}"] = figures.get(f"agent_{name}", 0) + getattr(outcome, name)
-        for status, times in outcome.statuses.items():
-            figures[f"agent_status_{status}"] = figures.get(f"agent_status_{status}", 0) + times
+        await fuzz(program.url, key, frames=frames, lanes=LANES, seed=seed, outcome=outcome)
+
+    async def tell() -> None:
+        while True:
+            await anyio.sleep(TELL_SECONDS)
+            said = f"{outcome.frames} frames, {outcome.checked} right, {len(violations)} violations"
+            print(said, _size(program, "now"), file=sys.stderr)
 
     began = time.perf_counter()
     warm = min(WARM_FRAMES, options.frames // 2)
-    await send(warm, options.seed)
-    figures |= _size(program, "after_warm_up")
-    left, part = options.frames - warm, 0
-    while left:
-        part += 1
-        await send(min(left, 100_000), options.seed + part)
-        left -= min(left, 100_000)
-        print(part, _size(program, "now"), f"{len(violations)} violations", file=sys.stderr)
-    figures |= _size(program, "after_frames")
-    figures["agent_seconds"] = round(time.perf_counter() - began, 1)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(tell)
+            await send(warm, options.seed)
+            figures |= _size(program, "after_warm_up")
+            left, part = options.frames - warm, 0
+            while left:
+                part += 1
+                await send(min(left, 100_000), options.seed + part)
+                left -= min(left, 100_000)
+            group.cancel_scope.cancel()
+    finally:  # also where somebody stops it: what was sent so far is told
+        figures |= {f"agent_{name}": getattr(outcome, name) for name in _COUNTED}
+        figures |= {f"agent_status_{s}": n for s, n in sorted(outcome.statuses.items())}
+        figures |= _size(program, "after_frames")
+        figures["agent_seconds"] = round(time.perf_counter() - began, 1)
 
 
 def _size(program: Program, when: str) -> dict[str, float]:

@@ -24,6 +24,7 @@ from astra_mcp.serving.process.lifecycle import (
     ready_of,
 )
 from astra_mcp.serving.process.logs import log_to_stderr
+from astra_mcp.serving.process.patient_stream import unblocked
 from astra_mcp.serving.process.supervisor import bind_workers, open_supervisor
 from astra_mcp.tracing import open_tracing
 from gateway.agents.plane import AgentPlane
@@ -59,7 +60,7 @@ def serve(  # noqa: PLR0913 - one parameter for each option
     as_json: opt.AsJson = False,
 ) -> None:
     """Serve every environment as MCP servers behind one gateway, until Ctrl-C."""
-    with report_errors():
+    with unblocked(), report_errors():
         options = WorkerOptions(
             given={
                 "host": host,

@@ -48,6 +48,8 @@ __all__ = ["PublishedCatalog", "open_catalog", "open_gateway"]
 
 MIN_FREE_BYTES = 64 << 20
 """With less room on the disk of its home, a gateway says that it is not ready."""
+_MIN_FREE_SHARE = 16
+"""Of a smaller disk, one of so many parts is enough: what begins is refused by the room itself."""
 _MAX_NAMED = 12
 """So many servers are named to who asks for another one."""
 _log = logging.getLogger("astra_mcp.gateway")
@@ -324,8 +326,10 @@ def _missing_room(home: Path) -> list[str]:
     """Name what keeps a home from taking records."""
     if not os.access(home / "records", os.W_OK):
         return ["the records folder cannot be written"]
-    if shutil.disk_usage(home).free < MIN_FREE_BYTES:
-        return [f"less than {MIN_FREE_BYTES >> 20} MiB are free for records"]
+    disk = shutil.disk_usage(home)
+    least = min(MIN_FREE_BYTES, disk.total // _MIN_FREE_SHARE)
+    if disk.free < least:
+        return [f"less than {least / (1 << 20):.3g} MiB are free for records"]
     return []
 
 

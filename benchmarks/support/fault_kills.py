@@ -3,9 +3,11 @@
 Each scenario tells what it saw; that nothing was executed twice or lost is the bench's verdict.
 """
 
+import json
 import random
 import signal
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -185,7 +187,9 @@ async def _probe_once(bench: FaultBench, client: GatewayClient, what: str, era: 
 # --- the gateway is killed ----------------------------------------------------------------------
 
 
-async def kill_gateway(bench: FaultBench, stack: ExitStack, *, count: int, width: int) -> Tally:
+async def kill_gateway(
+    bench: FaultBench, stack: ExitStack, tally: Tally, *, count: int, width: int
+) -> None:
     """Kill the gateway between the beginning and the end of calls, and start it again over its records.
 
     Every call is then repeated with its id: one that was answered must answer the same, one that was
@@ -194,10 +198,10 @@ async def kill_gateway(bench: FaultBench, stack: ExitStack, *, count: int, width
     Args:
         bench: Its gateway is replaced by each new process, at the same port.
         stack: Owns the processes.
+        tally: What is seen, kill by kill.
         count: How often.
         width: Episodes of each server, each with a call under way.
     """
-    tally = Tally()
     for number in range(count):
         era = Era.MODERN if number % 2 else Era.HANDSHAKE
         answered: list[tuple[str, Told]] = []
@@ -224,7 +228,8 @@ async def kill_gateway(bench: FaultBench, stack: ExitStack, *, count: int, width
                 tally.unexpected.append(f"a call under way, repeated: {again.answer.text[:200]}")
         await _see_new_episodes(bench, era, tally)
         tally.trials += len(under_way)
-    return tally
+        said = f"kill {number + 1} of {count}: {json.dumps(tally.summary())}"
+        print(said, file=sys.stderr)
 
 
 async def _kill_in_the_middle(

@@ -48,7 +48,14 @@ class FuzzOutcome:
 
 
 async def fuzz(
-    url: str, key: str, *, frames: int, lanes: int, seed: int, server: str = "echo"
+    url: str,
+    key: str,
+    *,
+    frames: int,
+    lanes: int,
+    seed: int,
+    server: str = "echo",
+    outcome: FuzzOutcome | None = None,
 ) -> FuzzOutcome:
     """Send frames to all three kinds of endpoint.
 
@@ -59,8 +66,9 @@ async def fuzz(
         lanes: Connections at once.
         seed: Decides all frames.
         server: Has a tool ``echo``.
+        outcome: Of earlier frames, to go on in; it can be looked at meanwhile.
     """
-    outcome = FuzzOutcome()
+    outcome = outcome or FuzzOutcome()
     async with GatewayClient(url, key) as client, anyio.create_task_group() as group:
         for lane in range(lanes):
             share = frames // lanes + (lane < frames % lanes)

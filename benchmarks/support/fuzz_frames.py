@@ -43,6 +43,12 @@ _ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1.5, 2**53, 2**63, -(2**63) - 1, 10**40, 1e308),
     *([], {}, [[]], {"a": {"b": []}}, "", "x", "9" * 400),
 )
+_OWN = "{host}"
+"""Stands for what the request has for a host: a page of the gateway itself may ask it."""
+_ORIGINS = (
+    *(("http://{host}",) * 3),
+    *("http://evil.example", "http://127.0.0.1:1", "null", "", "http://{host}:1", "//{host}"),
+)
 _VERSIONS = (
     MODERN,
     HANDSHAKE,
@@ -331,7 +337,7 @@ def _other_header(chance: _Chance, draft: _Draft) -> None:
         "Mcp-Session-Id": ("", "none", "x" * 300, "\u00ff"),
         "Mcp-Param-Text": ("x", "", "=?base64?!?="),
         "Last-Event-ID": ("1", "x"),
-        "Origin": ("http://evil.example", "null", "http://127.0.0.1:1", ""),
+        "Origin": _ORIGINS,
         "Host": ("evil.example", "", "localhost:99999", "127.0.0.1@evil"),
         "Authorization": ("Bearer x", "Bearer", "Basic eDp5", "Bearer " + "y" * 4000),
         "Connection": ("close", "upgrade", "keep-alive, foo"),
@@ -339,14 +345,16 @@ def _other_header(chance: _Chance, draft: _Draft) -> None:
         "Upgrade": ("websocket", "h2c"),
     }
     name = chance.choice(list(values))
+    own = next((value for key, value in draft.headers if key == "Host"), "")
     kept = [pair for pair in draft.headers if pair[0] != name]
+    chosen = chance.choice(values[name]).replace(_OWN, own)
     way = chance.random()
     if way < 0.2:
         draft.headers = kept
     elif way < 0.8:
-        draft.headers = [*kept, (name, chance.choice(values[name]))]
+        draft.headers = [*kept, (name, chosen)]
     else:
-        draft.headers = [*draft.headers, (name, chance.choice(values[name]))]
+        draft.headers = [*draft.headers, (name, chosen)]
     if name in ("Connection", "Upgrade", "Expect"):
         draft.is_whole = False
 

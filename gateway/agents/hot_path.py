@@ -262,8 +262,9 @@ class HotPath:
         except EpisodeEndedError as error:
             data = mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=str(error))
             return 410, _error(request, data)
-        except ShortageError as error:
-            data = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=str(error))
+        except (ShortageError, MemoryError) as error:
+            message = str(error) or "the gateway has no memory for the answer: try again"
+            data = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=message)
             return 503, _error(request, data)
         except (AstraError, MCPError) as error:
             data = await _said_of(error)

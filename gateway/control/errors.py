@@ -18,6 +18,7 @@ from astra_mcp.errors import (
     CapacityError,
     GatewayError,
     NoFilesError,
+    NoMemoryError,
     NoSpaceError,
     NotAvailableError,
     RegistryError,
@@ -28,7 +29,7 @@ from astra_mcp.errors import (
 )
 from astra_mcp.text.plain import one_line
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
-from gateway.api.connections import NO_FILES, NO_SPACE, RETRY_AFTER_SECONDS
+from gateway.api.connections import NO_FILES, NO_MEMORY, NO_SPACE, RETRY_AFTER_SECONDS
 from gateway.control.subregistry import LISTING_PATH, answer_error
 
 __all__ = ["ErrorBody", "answer_errors"]
@@ -55,13 +56,15 @@ class ErrorBody(BaseModel):
 
 
 _log = logging.getLogger("astra_mcp.gateway")
+_WORKER_AWAY = "worker_unreachable"
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "unknown_name"),
     (NotAvailableError, 422, "not_available"),
     (CapacityError, 503, "too_many_episodes"),
     (NoSpaceError, 503, NO_SPACE),
     (NoFilesError, 503, NO_FILES),
-    (WorkerError, 503, "worker_unreachable"),
+    (NoMemoryError, 503, NO_MEMORY),
+    (WorkerError, 503, _WORKER_AWAY),
     (UpstreamError, 502, UPSTREAM_FAILED),
     (GatewayError, 500, "gateway_error"),
 )
@@ -134,5 +137,6 @@ def _nothing_at(path: str) -> JSONResponse:
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
     body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
-    retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if code in (NO_SPACE, NO_FILES) else None
+    is_short = code in (NO_SPACE, NO_FILES, NO_MEMORY, _WORKER_AWAY)
+    retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if is_short else None
     return JSONResponse(body.model_dump(), status_code=status, headers=retry)

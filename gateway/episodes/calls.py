@@ -17,7 +17,13 @@ import orjson
 from astra_mcp.answers import prepare_matching
 from astra_mcp.call_record import CallRecord, Encoded, EpisodeStatus, encode_result
 from astra_mcp.concurrency import completed_at_once, shielded
-from astra_mcp.errors import EpisodeEndedError, NoSpaceError, RecordError, UnknownNameError
+from astra_mcp.errors import (
+    EpisodeEndedError,
+    NoMemoryError,
+    RecordError,
+    ShortageError,
+    UnknownNameError,
+)
 from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.reward import NOTHING_SOLVED, Solved, solved_in_slices
 from astra_mcp.sent_answers import NOTHING_SENT, Sent, free_texts, modifying_names
@@ -42,6 +48,13 @@ from gateway.episodes.turns import Turn, ask_server
 
 NO_ARGUMENTS: Mapping[str, JsonValue] = {}
 _NO_SCHEMA: JsonObject = {}
+_UNSHOWN = encode_result(
+    ToolResult.from_text(
+        "The tool has answered, and there is no memory to show its result (ulimit -v of the gateway). "
+        "Ask for less at once.",
+        is_error=True,
+    )
+)
 _UNREACHED = "The tool could not be reached."
 _THE_END = "This run has ended; further calls are not possible."
 _ANSWER_NOW = "This run has ended; give the final answer."
@@ -183,14 +196,20 @@ class Results:
         """Record what could not be recorded when it came.
 
         Raises:
-            NoSpaceError: It is held until there is room.
+            ShortageError: It is held until there is room.
             RecordError: The record is closed.
         """
         while self._held:
             held = self._held.popleft()
             try:
-                self._write(*held)
-            except NoSpaceError:
+                try:
+                    self._write(*held)
+                except NoMemoryError:  # many that hold their results would wait for each other
+                    call, settled, seconds = held
+                    unshown = settled._replace(answer=_UNSHOWN, solved=NOTHING_SOLVED)
+                    held = (call, unshown, seconds)
+                    self._write(*held)
+            except ShortageError:
                 self._held.appendleft(held)
                 raise
 
@@ -306,6 +325,8 @@ class Execution:
         except RecordError as error:
             failure = Failure(boundary=Origin.UPSTREAM, message=str(error))
             return self._fail(failure, outcome=reply.outcome)
+        except NoMemoryError:
+            answer = _UNSHOWN
         if answer.size > self.limits.result_bytes:
             answer = encode_result(_too_large(answer.size, self.limits.result_bytes))
         return Settled(answer, reply.origin, reply.outcome, None, resent=reply.resent)

@@ -20,9 +20,9 @@ from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
     GatewayError,
-    NoSpaceError,
     RecordError,
     RelayedError,
+    ShortageError,
     UpstreamError,
 )
 from astra_mcp.mcp.request_context import SILENT, Exchange, Hear
@@ -488,7 +488,7 @@ class Episode:
         """Write the end of the record; an episode ends once, and the first end holds.
 
         Raises:
-            NoSpaceError: It was to be closed, and stays open: nothing else in its record would say so.
+            ShortageError: It was to be closed, and stays open: nothing else in its record would say so.
         """
         if status is EpisodeStatus.CLOSED:
             self.record_held()
@@ -497,7 +497,7 @@ class Episode:
         ended = self._end_now(status, failure)
         try:
             self._file.append(ended)
-        except NoSpaceError:
+        except ShortageError:
             # Its calls, or the time, say the other ends as well: they are found again from the record.
             if status is EpisodeStatus.CLOSED:
                 raise
@@ -587,7 +587,7 @@ class Episode:
             settled = self._execution.settle(unknown_delivery(call.server or ""))
             try:
                 self._results.add(call, settled, 0.0)
-            except NoSpaceError:
+            except ShortageError:
                 pass  # held
             except RecordError as error:
                 self._fail_unrecorded(error)

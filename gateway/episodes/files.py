@@ -13,20 +13,35 @@ from astra_mcp.errors import NoFilesError
 from astra_mcp.types import ServerKind
 from gateway.api.seams import Upstream
 
-__all__ = ["OpenFiles", "files_of"]
+__all__ = ["OpenFiles", "files_of", "most_connections"]
 
 _OF_A_SESSION = {ServerKind.ENVIRONMENT: 2, ServerKind.DEPLOYED: 4, ServerKind.EMULATOR: 0}
 """The channel and the handle of a locked process; the streams and the handle of a deployed one."""
-_MOST_KEPT = 512
+_MOST_KEPT = 16_384
 _KEPT_SHARE = 3
 """One of so many files is kept for connections, the control plane and people, where that is less."""
-
 _USED = 48
 
 
 def files_of(upstreams: Iterable[Upstream]) -> int:
     """How many files an episode of these servers takes: its record, and a session with each of them."""
     return 1 + sum(_OF_A_SESSION[upstream.kind] for upstream in upstreams)
+
+
+def most_connections(limit: int | None = None) -> int | None:
+    """How many connections a process may hold: five of eight files that are kept; None where none are.
+
+    Two of eight are for states that are restored and for people, one for whatever needs a file for a moment.
+
+    Args:
+        limit: Stands for that of the system (``ulimit -n``).
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
+    return None if limit == resource.RLIM_INFINITY else max(1, _kept(limit) * 5 // 8)
+
+
+def _kept(limit: int) -> int:
+    return min(_MOST_KEPT, limit // _KEPT_SHARE)
 
 
 class OpenFiles:
@@ -40,10 +55,10 @@ class OpenFiles:
             used: Stands for what is open.
         """
         self._limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
-        kept = min(_MOST_KEPT, self._limit // _KEPT_SHARE)
+        kept = _kept(self._limit)
         rest = self._limit - (_count_open() if used is None else used)
         self._for_new = rest - kept
-        self._for_known = rest - kept // 2
+        self._for_known = rest - kept * 3 // 4
         self.taken = 0
         """By the episodes that are in memory, at most."""
 

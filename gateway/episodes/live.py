@@ -473,6 +473,7 @@ class Episodes:
             return known or await self._restore_alone(episode)
 
     async def _restore_alone(self, episode: str) -> Episode:
+        self._room.require_speed()
         # Nobody else writes the record of an episode that is not in memory, so that it stays what was read.
         record = await self._reader.read(record_path(self._folder, episode), self._read)
         upstreams = self._servers_of(record)

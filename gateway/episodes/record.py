@@ -10,6 +10,7 @@ part is cut off again, at once or before the next one.
 
 import errno
 import os
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +33,7 @@ from astra_mcp.call_record import (
     upgraded,
 )
 from astra_mcp.errors import GatewayError, NoFilesError, RecordError
+from astra_mcp.headroom import FLOOR_BYTES, READING, WRITING, require_memory
 from astra_mcp.reward import Reward
 from astra_mcp.types import (
     EmulatorKind,
@@ -44,7 +46,7 @@ from astra_mcp.types import (
 )
 from gateway.api.seams import RecordSink
 from gateway.api.wire import NO_FAILURES, DistractorMix, EpisodeLimits, FailureLaw, ShownTool
-from gateway.episodes.room import DiskRoom
+from gateway.episodes.room import SLOW_SECONDS, DiskRoom
 
 __all__ = [
     "RECORD_VERSION",
@@ -171,7 +173,9 @@ def record_path(folder: Path, episode: str) -> Path:
     return folder / f"{episode}.jsonl"
 
 
-_TAIL_BYTES = 64 << 10
+_SHORT_BYTES = _TAIL_BYTES = 64 << 10
+_LEAST_BYTES = 4 << 20
+"""What must be had beside a line where it belongs to what is under way: less than what begins needs."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _RARE = ("meta", "asks", "refusal")
 """Members of a result that are left out of a line where they are not set."""
@@ -215,7 +219,7 @@ class RecordFile:
         """Write the beginning or the end of an episode, or nothing of it.
 
         Raises:
-            NoSpaceError: It cannot be written for now.
+            ShortageError: It cannot be written for now.
             RecordError: The record is closed.
         """
         data = event.model_dump(mode="json") | {"at": _written(event.at.timestamp())}
@@ -233,7 +237,7 @@ class RecordFile:
             call: Members of :class:`~astra_mcp.call_record.CallRecord`.
 
         Raises:
-            NoSpaceError: As :meth:`append`; so does RecordError.
+            ShortageError: As :meth:`append`; so does RecordError.
         """
         data = {"at": _written(at), "event": "call_started", **call}
         begin = self._write(data, begins=True)
@@ -251,17 +255,17 @@ class RecordFile:
         if result.meta or result.asks or result.refusal:
             written |= {name: getattr(result, name) for name in _RARE if getattr(result, name)}
         data = {"at": _written(at), "event": "call_finished", **call, "result": written}
-        begin = self._write(data, begins=False)
+        begin = self._write(data, begins=False, num_bytes=answer.size)
         written["content"], written["structured"] = list(result.content), result.structured
         self._tell(data)
         return begin
 
-    def _write(self, event: Mapping[str, Any], *, begins: bool) -> int:
+    def _write(self, event: Mapping[str, Any], *, begins: bool, num_bytes: int = 0) -> int:
         """Write a line; answers where in the file it begins. What begins nothing may take the reserve."""
         if self._descriptor is None:
             raise RecordError("the record is closed")
-        if begins:
-            self._room.require()
+        (self._room.require if begins else self._room.require_speed)()
+        require_memory(WRITING * num_bytes, floor=FLOOR_BYTES if begins else _LEAST_BYTES)
         try:
             line = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
@@ -287,6 +291,7 @@ class RecordFile:
         """Write a whole line, or nothing of it that stays."""
         if self._is_torn:
             self._cut(descriptor)
+        began = time.perf_counter()
         try:
             written = os.write(descriptor, line)
             while written < len(line):
@@ -296,6 +301,10 @@ class RecordFile:
             with suppress(OSError):  # then it is cut before the next line, or at the next start
                 self._cut(descriptor)
             raise
+        finally:
+            seconds = time.perf_counter() - began
+            if seconds > SLOW_SECONDS:
+                self._room.note_slow(seconds)
 
     def _cut(self, descriptor: int) -> None:
         os.ftruncate(descriptor, self._size)
@@ -442,6 +451,8 @@ _NUMBER = TypeAdapter(int)
 
 
 def _event(line: bytes) -> JsonObject:
+    if len(line) > _SHORT_BYTES:
+        require_memory(READING * len(line), floor=_LEAST_BYTES)
     event: object = orjson.loads(line)
     if not isinstance(event, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - of a file, not of a caller

@@ -2,10 +2,13 @@
 
 A full disk ends nothing. What begins is refused first, so that what is under way can still be recorded: the
 reserve is a file of zeros that gives its place up for that, and that must be whole again before anything
-begins. Knows one file and the disk that it lies on; knows no record.
+begins. A slow disk holds up nothing either, after the one write that tells that it is slow: nothing is
+written then until a thread finds that writes are quick again. Knows one file and the disk that it lies on;
+knows no record.
 """
 
 import os
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +16,7 @@ from pathlib import Path
 
 from astra_mcp.errors import NoSpaceError
 
-__all__ = ["DiskRoom"]
+__all__ = ["SLOW_SECONDS", "DiskRoom"]
 
 _MOST_BYTES = 8 << 20
 _SHARE = 16
@@ -21,6 +24,10 @@ _SHARE = 16
 _BEGINNING_BYTES = 64 << 10
 """So much must be free beside the reserve for anything to begin again."""
 _LOOK_AGAIN_SECONDS = 0.25
+SLOW_SECONDS = 0.5
+"""A write that takes longer says that the disk is slow; nobody else is answered meanwhile."""
+_QUICK_TRIALS = 2
+"""So many quick writes in a row say that it is not any more."""
 
 
 class DiskRoom:
@@ -34,6 +41,8 @@ class DiskRoom:
         self._has_reserve = self._is_there()
         self._why = ""
         """What keeps anything from beginning; empty where nothing does."""
+        self._slow = ""
+        """How slow the disk is; empty where it is not. Cleared by the thread that tries it."""
         self._look()
 
     def require(self) -> None:
@@ -42,10 +51,43 @@ class DiskRoom:
         Raises:
             NoSpaceError: What would be under way then might not be recorded.
         """
+        self.require_speed()
         if self._why:
             self._look()
             if self._why:
                 raise self.error()
+
+    def require_speed(self) -> None:
+        """Let something be written that may wait, for as long as the disk is slow.
+
+        Raises:
+            NoSpaceError: It would hold up everything.
+        """
+        if self._slow:
+            raise self.error()
+
+    def note_slow(self, seconds: float) -> None:
+        """Hear that a write took so long; from then on a thread tries the disk."""
+        if not self._slow:
+            self._slow = f"the disk is slow: a write took {seconds:.1f} s"
+            threading.Thread(target=self._try_on, daemon=True).start()
+
+    def _try_on(self) -> None:
+        num_quick = 0
+        while num_quick < _QUICK_TRIALS:
+            time.sleep(_LOOK_AGAIN_SECONDS)
+            began = time.monotonic()
+            with suppress(OSError):  # a full disk is another matter
+                self._try()
+            num_quick = num_quick + 1 if time.monotonic() - began < SLOW_SECONDS / 2 else 0
+        self._slow = ""
+
+    def _try(self) -> None:
+        path = self._path.with_name(f"{self._path.name}.trial")
+        try:
+            path.write_bytes(bytes(4096))
+        finally:
+            path.unlink(missing_ok=True)
 
     def note(self, why: str) -> NoSpaceError:
         """Hear that something could not begin, for the system's reason; answers the error of it."""
@@ -65,11 +107,16 @@ class DiskRoom:
 
     def missing(self) -> tuple[str, ...]:
         """Say what keeps records from being written now; empty where nothing does."""
-        self._look()
-        return (str(self.error()),) if self._why else ()
+        if not self._slow:
+            self._look()
+        return (str(self.error()),) if self._why or self._slow else ()
 
     def error(self) -> NoSpaceError:
         """Say what is the matter, and what to do."""
+        if self._slow:
+            return NoSpaceError(
+                f"no record is written for now ({self._slow}): try again; nothing is lost"
+            )
         return NoSpaceError(
             f"records cannot be written ({self._why}): free disk space and try again; nothing is lost"
         )

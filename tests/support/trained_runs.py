@@ -40,7 +40,7 @@ class TrainedRun:
         rewards: Rewards = told,
         **sections: Any,
     ) -> None:
-        """Give sections of the settings that each of these runs has, in the place of those of a run of two steps."""
+        """Give sections of the settings that each of these runs has beside those of a run of two steps."""
         self._start = start
         tokenizer, renderer = load_tokenizer(str(start))
         source = SourceEnvironment(kind="environment", name=name)

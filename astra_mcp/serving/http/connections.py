@@ -16,6 +16,7 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from astra_mcp.concurrency import Timer
+from astra_mcp.serving.http.crowd import Crowd
 from astra_mcp.serving.http.drain import IsStream
 
 __all__ = ["HEAD_SECONDS", "MAX_HEAD_BYTES", "Connection", "Server"]
@@ -27,6 +28,14 @@ HEAD_SECONDS = 30.0
 DATE_SECONDS = 1.0
 _TOO_LARGE = b"431 Request Header Fields Too Large"
 _TOO_SLOW = b"408 Request Timeout"
+_TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n"
+    b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+)
+_TOO_MANY_BODY = (
+    b'{"error":{"code":"too_many_connections","message":"as many connections as this process may hold '
+    b'(ulimit -n) wait for answers: nothing was done, try again"}}'
+)
 
 
 class _CorkedTransport(asyncio.Transport):
@@ -82,7 +91,10 @@ class _CorkedTransport(asyncio.Transport):
     def _flush(self) -> None:
         if self._gathered:
             gathered, self._gathered = self._gathered, []
-            self._transport.write(b"".join(gathered))
+            try:
+                self._transport.write(b"".join(gathered))
+            except MemoryError:  # half an answer is none: whoever waits for it asks again
+                self._transport.abort()
 
 
 class Connection(HttpToolsProtocol):
@@ -92,6 +104,8 @@ class Connection(HttpToolsProtocol):
     """
 
     head_deadline = HEAD_SECONDS
+    crowd = Crowd()
+    """Of all connections of the server."""
     _is_in_head = False
     _bytes_in_vain = 0
     """Since the last piece of a body or the last complete head."""
@@ -105,10 +119,15 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the first head."""
         super().connection_made(_CorkedTransport(transport, self.loop))
+        if not self.crowd.add(self):
+            self.transport.write(_TOO_MANY % (len(_TOO_MANY_BODY), _TOO_MANY_BODY))
+            self.transport.close()
+            return
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all requests under way; uvicorn tells the last one alone."""
+        self.crowd.remove(self)
         self._head_alarm.close()
         self._idle_alarm.close()
         self._forget_requests()
@@ -140,6 +159,7 @@ class Connection(HttpToolsProtocol):
         self._is_in_head = False
         self._bytes_in_vain = 0
         self._head_alarm.clear()
+        self.crowd.note_use(self)
         super().on_headers_complete()
         while self._unanswered and self._unanswered[0].response_complete:
             self._unanswered.popleft()
@@ -180,6 +200,16 @@ class Connection(HttpToolsProtocol):
 
     def abort(self) -> None:
         """Break it."""
+        self._forget_requests()
+        self.transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """True where nobody waits for an answer, be it to a request of which the head is still to come."""
+        return not self._is_answering()
+
+    def leave(self) -> None:
+        """Give the place up to another connection."""
         self._forget_requests()
         self.transport.abort()
 

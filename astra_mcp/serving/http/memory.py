@@ -11,10 +11,13 @@ import asyncio
 import ctypes
 import gc
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-__all__ = ["Housekeeping", "give_back", "keeping_house"]
+from astra_mcp.headroom import is_bounded
+
+__all__ = ["Housekeeping", "be_sparing", "give_back", "keeping_house"]
 
 _NEW_OBJECTS = 3_000
 """After so many the youngest objects are looked at. With 20,000 garbage piles up, and memory that is level
@@ -37,6 +40,8 @@ interpreter's lock, as each system call does: of these a step of the event loop 
 _M_ARENA_MAX = -8
 _MAX_ARENAS = 2
 """Each thread has an own one otherwise, and what it frees there no other thread uses."""
+_SMALL_STACK = 2 << 20
+"""Bytes of address space for a thread where there is a limit of it; a thread takes 8 MiB otherwise."""
 
 _libc = ctypes.CDLL(None)
 _trim = getattr(_libc, "malloc_trim", None)
@@ -53,6 +58,14 @@ def _set_aside() -> None:
     """Set aside all that there is; the collector begins to count from nothing."""
     gc.freeze()
     gc.collect()  # it waits for a quarter more than the last look at all found
+
+
+def be_sparing() -> None:
+    """Take little address space for threads; what those that run already have taken stays theirs."""
+    if _trim is not None and _set_option is not None:
+        _set_option(_M_ARENA_MAX, 1 if is_bounded() else _MAX_ARENAS)
+    if is_bounded():
+        threading.stack_size(_SMALL_STACK)
 
 
 class Housekeeping:
@@ -128,8 +141,7 @@ def keeping_house(activity: Callable[[], int | None]) -> Generator[Housekeeping]
     Args:
         activity: Answers how many requests there were so far; None while one is under way.
     """
-    if _trim is not None and _set_option is not None:
-        _set_option(_M_ARENA_MAX, _MAX_ARENAS)
+    be_sparing()
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     _set_aside()
     sys.setswitchinterval(_SWITCH_SECONDS)

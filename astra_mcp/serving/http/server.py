@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from astra_mcp.addresses import BACKLOG, bind, url_of
 from astra_mcp.serving.http.connections import HEAD_SECONDS, Connection, Server
+from astra_mcp.serving.http.crowd import Crowd
 from astra_mcp.serving.http.drain import Drain, is_listening
 from astra_mcp.serving.http.memory import keeping_house
 
@@ -71,6 +72,7 @@ async def listen(
     listener: socket.socket,
     *,
     head_seconds: float = HEAD_SECONDS,
+    max_connections: int | None = None,
 ) -> AsyncGenerator[Listener]:
     """Serve an application on a socket while the context is open; then finish what is under way.
 
@@ -80,10 +82,13 @@ async def listen(
         app: Answers the requests.
         listener: From :func:`~astra_mcp.addresses.bind`.
         head_seconds: A connection whose request head takes longer is closed.
+        max_connections: Beyond so many, those that nobody waits at are closed, the oldest first; where
+            none is left, the next one is answered 503.
     """
 
     class BoundedConnection(Connection):
         head_deadline = head_seconds
+        crowd = Crowd(max_connections)
 
     door = Drain(app, is_listening)
     server = Server(

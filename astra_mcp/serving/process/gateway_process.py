@@ -16,6 +16,7 @@ from astra_mcp.addresses import url_of
 from astra_mcp.compose.catalog import open_gateway
 from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import say
+from astra_mcp.serving.http.memory import be_sparing
 from astra_mcp.serving.http.server import Listener, listen
 from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import Stop, hear_signals
@@ -24,6 +25,7 @@ from gateway.api.seams import Catalog
 from gateway.api.settings import FIRST, public_base
 from gateway.edge.security import AccessRules, access_rules
 from gateway.edge.workers import OwnWorkerInfo
+from gateway.episodes.files import most_connections
 
 __all__ = ["rules_of", "serve_gateway"]
 
@@ -79,6 +81,7 @@ async def serve_gateway(
     Returns:
         What asked it to stop.
     """
+    be_sparing()
     rules = rules_of(settings, control_key, listener)
     stop = Stop()
     async with (
@@ -91,7 +94,7 @@ async def serve_gateway(
             worker_info=worker_info,
             readiness=lambda: ["it is stopping"] if stop.asked.is_set() else [],
         ) as (catalog, app),
-        listen(app, listener) as listening,
+        listen(app, listener, max_connections=most_connections()) as listening,
         anyio.create_task_group() as group,
     ):
         if watch is not None:

@@ -20,6 +20,7 @@ from astra_mcp.report.console import report_errors, run_async
 from astra_mcp.serving.process.gateway_process import serve_gateway
 from astra_mcp.serving.process.lifecycle import DRAINED, STOP_ALL, Stop, WorkerPlan, ready_of
 from astra_mcp.serving.process.logs import log_to_stderr
+from astra_mcp.serving.process.patient_stream import unblocked
 from gateway.api.seams import Catalog
 from gateway.edge.keys import read_control_key
 from gateway.edge.workers import OwnWorkerInfo
@@ -32,7 +33,7 @@ ORPHAN_SECONDS = 1.0
 
 def main() -> None:
     """Serve as one worker until the supervisor asks for the end, or ends itself."""
-    with report_errors():
+    with unblocked(), report_errors():
         plan = WorkerPlan.model_validate_json(sys.stdin.buffer.readline())
         for descriptor in (plan.listener, plan.claim):
             os.set_inheritable(descriptor, False)

@@ -3,14 +3,16 @@
 Members that nobody here knows pass through untouched. Knows no transport and does no input or output.
 """
 
+import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, Never, cast
 
 import orjson
 
 from astra_mcp import __version__
-from astra_mcp.errors import RelayedError
+from astra_mcp.errors import NoMemoryError, RelayedError, UpstreamError
+from astra_mcp.headroom import READING, require_memory
 from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = [
@@ -33,6 +35,7 @@ INTERNAL_ERROR: Final = -32603
 MAX_MESSAGE_BYTES: Final = 64 << 20
 """One message of a server, such as a line or a body; a longer one is a failure of the server."""
 _MAX_MENDED_BYTES: Final = 1 << 20
+_SHORT_CHARACTERS: Final = 64 << 10
 _ESCAPE: Final = re.compile(
     rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL
 )
@@ -90,10 +93,13 @@ def error_of(error: object) -> RelayedError:
 def parse_message(text: bytes | str) -> JsonObject | None:
     """Read one message; None where it is no JSON object.
 
+    Raises:
+        UpstreamError: There is no memory to read it.
+
     Half an emoji, as ``JSON.stringify`` writes it in the text of whoever cuts strings, is read as U+FFFD.
     """
     try:
-        return as_object(orjson.loads(text))
+        return as_object(_loaded(text))
     except orjson.JSONDecodeError:
         data = text.encode() if isinstance(text, str) else text
     if len(data) > _MAX_MENDED_BYTES:
@@ -102,6 +108,30 @@ def parse_message(text: bytes | str) -> JsonObject | None:
         return as_object(orjson.loads(_ESCAPE.sub(_whole, data)))
     except orjson.JSONDecodeError:
         return None
+
+
+def _loaded(text: bytes | str) -> object:
+    """Read JSON; where memory is short by the library that takes less of it, and survives its lack."""
+    if len(text) > _SHORT_CHARACTERS:
+        try:
+            require_memory(READING * len(text))
+        except NoMemoryError:
+            return _loaded_thriftily(text)
+    return orjson.loads(text)
+
+
+def _loaded_thriftily(text: bytes | str) -> object:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except MemoryError:
+        msg = f"sent {len(text)} bytes at once, and the gateway has no memory to read them (ulimit -v)"
+        raise UpstreamError(msg) from None
+    except (ValueError, RecursionError) as error:
+        raise orjson.JSONDecodeError(str(error), "", 0) from None
+
+
+def _refuse(constant: str) -> Never:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _whole(escape: re.Match[bytes]) -> bytes:

@@ -22,6 +22,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from astra_mcp.errors import UpstreamError
+from astra_mcp.headroom import PASSING, wait_for_memory
 from astra_mcp.types import JsonObject
 from servers.deployed.errors import StartError
 from servers.deployed.transports.messages import MAX_MESSAGE_BYTES, parse_message
@@ -47,6 +48,9 @@ CLOSE_STDIN_SECONDS = 0.5
 TERMINATE_SECONDS = 2.0
 KILL_SECONDS = 5.0
 DESCRIBE_SECONDS = 1.0
+SHORT_LINE_BYTES = 64 << 10
+MEMORY_SECONDS = 30.0
+"""A long line waits so long at most until there is memory for it."""
 SEND_SECONDS = 60.0
 """A server that has not read its input for this long is broken."""
 
@@ -152,6 +156,8 @@ class StdioWire:
         while (line := await self._line()) is not None:
             if not line.strip():
                 continue
+            if len(line) > SHORT_LINE_BYTES:
+                await self._wait_for_memory(PASSING * len(line))
             message = parse_message(line)
             if message is not None:
                 return message
@@ -210,6 +216,8 @@ class StdioWire:
         """Read up to the next line feed; what comes after the last one is no line."""
         while (end := self._buffer.find(b"\n", self._searched)) < 0:
             self._searched = len(self._buffer)
+            if self._searched > SHORT_LINE_BYTES:  # it is moved as it grows
+                await self._wait_for_memory(2 * self._searched)
             if self._searched > MAX_MESSAGE_BYTES:
                 raise UpstreamError(f"wrote a line of more than {MAX_MESSAGE_BYTES >> 20} MiB")
             try:
@@ -220,6 +228,11 @@ class StdioWire:
         del self._buffer[: end + 1]
         self._searched = 0
         return line
+
+    async def _wait_for_memory(self, num_bytes: int) -> None:
+        if not await wait_for_memory(num_bytes, MEMORY_SECONDS):
+            msg = f"wrote more than the gateway has memory for (ulimit -v), after {MEMORY_SECONDS:g} s"
+            raise UpstreamError(msg)
 
     async def _read_stderr(self) -> None:
         rest = bytearray()

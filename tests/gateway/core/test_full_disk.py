@@ -1,11 +1,13 @@
 """A disk that takes no more: what begins is refused for now, nothing ends, all goes on once there is room."""
 
 import resource
+import threading
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
@@ -102,3 +104,26 @@ def test_a_reserve_that_an_earlier_process_left_is_kept_on_a_full_disk(tmp_path:
         assert path.stat().st_size == size
         assert room.missing()
         assert room.give("no space")
+
+
+async def test_nothing_is_written_to_a_slow_disk_until_a_thread_finds_it_quick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_quick = threading.Event()
+
+    def wait_until_quick(_: DiskRoom) -> None:
+        is_quick.wait(20)
+
+    monkeypatch.setattr(DiskRoom, "_try", wait_until_quick)
+    room = DiskRoom(tmp_path / "reserve")
+    room.require()
+    room.note_slow(2.04)
+    for refused in (room.require, room.require_speed):
+        with pytest.raises(NoSpaceError, match=r"the disk is slow: a write took 2\.0 s"):
+            refused()
+    assert "the disk is slow" in room.missing()[0]
+    is_quick.set()
+    with anyio.fail_after(20):
+        while room.missing():  # noqa: ASYNC110 - the thread tells nobody
+            await anyio.sleep(0.001)
+    room.require()

@@ -15,7 +15,7 @@ REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name
 LIMIT, USED = 48, 17
 NEW = (LIMIT - USED - LIMIT // 3) // 3
 """So many episodes of one environment may be new: each takes a record, a channel and a handle."""
-KNOWN = (LIMIT - USED - LIMIT // 6) // 3
+KNOWN = (LIMIT - USED - LIMIT // 3 * 3 // 4) // 3
 
 
 @pytest.fixture(autouse=True)

@@ -77,5 +77,6 @@ async def test_a_killed_gateway_answers_what_it_recorded_and_repeats_no_call_tha
 ) -> None:
     async with open_bench(tmp_path) as bench:
         with ExitStack() as stack:
-            tally = await kill_gateway(bench, stack, count=2, width=1)
+            tally = Tally()
+            await kill_gateway(bench, stack, tally, count=2, width=1)
         check(bench, [tally], 2 * len(SERVERS))

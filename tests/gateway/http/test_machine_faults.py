@@ -5,9 +5,12 @@ Its clients send a call again, by its id, for as long as they are told to come a
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +19,7 @@ from typing import Any
 
 import anyio
 import httpx2
+import psutil
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
@@ -34,8 +38,8 @@ pytestmark = [pytest.mark.system, pytest.mark.volume]
 
 StartServe = Callable[..., ServedHome]
 PATIENCE_SECONDS = 60.0
-MEGABYTES = 160
-"""Of the disk; a gateway is not ready where less than 64 MiB are free."""
+MEGABYTES = 48
+"""Of the disk: less than a gateway wants to have free where there is more."""
 
 
 class Agent:
@@ -249,3 +253,253 @@ async def test_episodes_are_refused_before_the_files_of_others_run_out(
         await control.close_episodes([made[0].id, made[1].id])  # the person's state took one place
         await control.create_episode(PURSE)
         assert_whole(home, agents)
+
+
+async def flood(url: str, num: int) -> list[socket.socket]:
+    """Open connections one after the other, and ask for nothing."""
+    host, port = url.removeprefix("http://").split(":")
+
+    def connect() -> list[socket.socket]:
+        return [socket.create_connection((host, int(port)), 10) for _ in range(num)]
+
+    return await anyio.to_thread.run_sync(connect)
+
+
+async def test_a_flood_of_connections_takes_no_files_from_calls_and_the_control_plane(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    options = ("--environments", str(counter_bundle))
+    running = start_serve(home, *options, launcher=("sh", "-c", 'ulimit -n 256; exec "$@"', "sh"))
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 20)
+        agents = [Agent(created, control.http, "add") for created in made]
+        connections = await flood(running.url, 300)
+        try:
+            with anyio.fail_after(PATIENCE_SECONDS):
+                await play_all(agents, 3)
+                async with GatewayClient(running.url, running.key) as newcomer:
+                    assert await statuses(newcomer, agents) == ["open"] * 20
+                    await newcomer.close_episode((await newcomer.create_episode(PURSE)).id)
+                    person = EpisodeClient(running.server_url("purse"), newcomer.http)
+                    assert (await person.call("add", {"amount": 2})).text == '{"total": 2}'
+            assert len(os.listdir(f"/proc/{running.process.pid}/fd")) < 200
+        finally:
+            for connection in connections:
+                connection.close()
+        await play_all(agents, 3)
+        assert_whole(home, agents)
+        for agent in agents:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 7)]
+            assert agent.refusals == 0
+    assert "Too many open files" not in running.log.read_text()
+
+
+BIG_SERVER = """
+import json, sys
+results = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "big", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "big", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "x" * 7_000_000}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        reply = {"jsonrpc": "2.0", "id": message["id"]}
+        known = results.get(message["method"])
+        reply |= {"result": known} if known else {"error": {"code": -32601, "message": "no"}}
+        print(json.dumps(reply), flush=True)
+"""
+
+
+async def test_large_results_wait_for_memory_and_end_neither_an_episode_nor_the_gateway(
+    start_serve: StartServe, tmp_path: Path
+) -> None:
+    script = tmp_path / "big.py"
+    script.write_text(BIG_SERVER)
+    entry = {"command": sys.executable, "args": ["-S", str(script)], "isolation": "shared"}
+    config = tmp_path / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {"big": entry}}))
+    limited = ("sh", "-c", 'ulimit -v 400000; exec "$@"', "sh")
+    running = start_serve(tmp_path / "home", "--mcp-config", str(config), launcher=limited)
+    body = {"source": {"kind": "servers", "names": ["big"]}, "limits": {"result_bytes": 16 << 20}}
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([EpisodeRequest.model_validate(body)] * 32)
+        agents = [Agent(created, control.http, "big") for created in made]
+        await play_all(agents, 1)
+        assert await statuses(control, agents) == ["open"] * 32
+        for agent in agents:
+            said = next(iter(agent.answers.values()))
+            assert len(said.text) == 7_000_000 or "no memory to show" in said.text
+        assert any(not answer.is_error for agent in agents for answer in agent.answers.values())
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")], ids=["alone", "workers"])
+async def test_a_log_that_nobody_reads_holds_up_nothing(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path, options: Sequence[str]
+) -> None:
+    pipe = tmp_path / "log"
+    os.mkfifo(pipe)
+    unread = ("sh", "-c", f'exec 3<>{pipe}; exec "$@" 2>{pipe}', "sh")
+    options = ("--environments", str(counter_bundle), "--verbose", *options)
+    running = start_serve(tmp_path / "home", *options, launcher=unread)
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 8)
+        agents = [Agent(created, control.http, "add") for created in made]
+        await play_all(agents, 200)  # each is a line, and the pipe takes some 600 of them
+        assert await statuses(control, agents) == ["open"] * 8
+        assert_whole(tmp_path / "home", agents)
+        assert sum(agent.refusals for agent in agents) == 0
+    assert running.stop() == 0
+
+
+SLOW_DISK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+/* Writes of the gateway into the folder SLOW_DISK take seconds as long as the file SLOW_NOW is there. */
+static pid_t own;
+
+__attribute__((constructor)) static void look(void) {
+    char line[4096] = {0};
+    int file = open("/proc/self/cmdline", O_RDONLY);
+    ssize_t size = read(file, line, sizeof line - 1);
+    close(file);
+    for (ssize_t i = 0; i < size; i++)
+        if (!line[i]) line[i] = ' ';
+    own = strstr(line, " serve ") ? getpid() : 0;
+}
+
+ssize_t write(int file, const void *data, size_t size) {
+    static ssize_t (*really)(int, const void *, size_t);
+    if (!really) really = dlsym(RTLD_NEXT, "write");
+    if (own && own == getpid() && !access(getenv("SLOW_NOW"), F_OK)) {
+        char link[64], path[4096] = {0};
+        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+        const char *disk = getenv("SLOW_DISK");
+        if (readlink(link, path, sizeof path - 1) > 0 && !strncmp(path, disk, strlen(disk)))
+            sleep(2);
+    }
+    return really(file, data, size);
+}
+"""
+
+
+@pytest.fixture
+def slow_disk(tmp_path: Path) -> Mapping[str, str]:
+    """Variables of a program whose writes into the home are slow while a file is there."""
+    source, library = tmp_path / "slow.c", tmp_path / "slow.so"
+    source.write_text(SLOW_DISK)
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("a slow disk is made by a C compiler, on Linux")
+    subprocess.run((compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"), check=True)
+    return {
+        "LD_PRELOAD": str(library),
+        "SLOW_DISK": str(tmp_path / "home"),
+        "SLOW_NOW": str(tmp_path / "slow"),
+    }
+
+
+async def test_a_slow_disk_makes_nobody_wait_after_the_write_that_tells(
+    start_serve: StartServe, counter_bundle: Path, slow_disk: Mapping[str, str], tmp_path: Path
+) -> None:
+    home, slow = tmp_path / "home", anyio.Path(slow_disk["SLOW_NOW"])
+    options = ("--environments", str(counter_bundle), "--mcp-config", str(written_config(tmp_path)))
+    launcher = ("env", *(f"{name}={value}" for name, value in slow_disk.items()))
+    running = start_serve(home, *options, launcher=launcher)
+    port = running.url.rpartition(":")[2]
+    waits: list[float] = []
+    said: list[str] = []
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 8 + [COUNTED] * 8)
+        agents = [
+            Agent(created, control.http, "add" if place < 8 else "count")
+            for place, created in enumerate(made)
+        ]
+        await play_all(agents, 3)
+        async with anyio.create_task_group() as group:
+            group.start_soon(play_all, agents, 10)
+            await slow.touch()
+            await until(lambda: all(agent.refusals for agent in agents), 30)
+            for _ in range(20):
+                began = time.perf_counter()
+                status, text = await readiness(running.url)
+                waits.append(time.perf_counter() - began)
+                assert status == 503
+                said.append(text)
+                assert await statuses(control, agents) == ["open"] * 16
+            await slow.unlink()
+        assert sorted(waits)[-2] < 1.0  # less than a write takes: no other one was waited for
+        assert all("the disk is slow: a write took 2." in text for text in said)
+        assert_whole(home, agents)
+        for agent in agents[:8]:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 14)]
+        executed = Counter((tmp_path / "ledger").read_text().split())
+        assert executed == Counter([i for agent in agents[8:] for i in agent.answers])
+        await ready_again(running.url)
+        running.stop(signal.SIGKILL)
+        start_serve(home, *options, "--port", port)
+        assert await statuses(control, agents) == ["open"] * 16
+
+
+def processes_below(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+async def test_stopped_processes_of_tools_are_named_and_other_episodes_go_on(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path
+) -> None:
+    options = ("--environments", str(counter_bundle), "--mcp-config", str(written_config(tmp_path)))
+    running = start_serve(tmp_path / "home", *options)
+    limited = COUNTED.model_copy(
+        update={"limits": COUNTED.limits.model_copy(update={"call_seconds": 3})}
+    )
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 3)
+        agents = [Agent(created, control.http, "add") for created in made]
+        known = {p.pid for p in processes_below(running.process.pid)}
+        await play_all(agents[:1], 1)
+        new = [p for p in processes_below(running.process.pid) if p.pid not in known]
+        [session] = [p for p in new if not any(q.ppid() == p.pid for q in new)]
+        [template] = [p for p in new if p.pid == session.ppid()]
+        await play_all(agents[1:2], 1)
+        session.suspend()
+        with anyio.fail_after(PATIENCE_SECONDS):
+            stuck = EpisodeClient(made[0].mcp_url, control.http)
+            stopped = await stuck.call("add", {"amount": 1})
+            assert stopped.is_error
+            assert "was stopped" in stopped.text
+            assert (await stuck.call("add", {"amount": 1})).text == '{"total": 2}'
+            template.suspend()
+            async with anyio.create_task_group() as group:
+                group.start_soon(play_all, agents[2:], 2)  # needs a session of the stopped one
+                await play_all(agents[1:2], 2)
+        assert await statuses(control, agents) == ["open"] * 3
+        for agent in agents[1:]:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 1 + len(agent.answers))]
+
+        first, second = await control.create_episodes([limited] * 2)
+        before = {p.pid for p in processes_below(running.process.pid)}
+        counting = EpisodeClient(first.mcp_url, control.http)
+        assert (await counting.call("count", {"nonce": "a"})).text == "a"
+        [server] = [p for p in processes_below(running.process.pid) if p.pid not in before]
+        server.suspend()
+        with anyio.fail_after(20):
+            answer = await counting.call("count", {"nonce": "b"}, call_id="b")
+            assert answer.is_error
+            assert "no answer from counted within 3 s" in answer.text
+            other = EpisodeClient(second.mcp_url, control.http)
+            assert (await other.call("count", {"nonce": "c"})).text == "c"
+        told = [(await control.episode(e.id)).status.value for e in (first, second)]
+        assert told == ["failed", "open"]
+        assert Counter((tmp_path / "ledger").read_text().split())["b"] <= 1
