@@ -1,0 +1,195 @@
+"""Supervised phases between verl's steps: what is mined, what learns, and a kill in the midst of one."""
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.trajectory import read_trajectories
+from training.rl.verl.account import Line
+from training.rl.verl.plan import Plan
+from training.signals.supervision.questions import QuestionKey
+
+from verl_runs import VerlRun, open_gateway, played_in, wait_for
+
+pytestmark = [pytest.mark.foreign, pytest.mark.timeout(7200)]
+
+_RUN = """
+model = "{place}/pupil/weights/step-00000060"
+out = "phased"
+[[data]]
+environments = {names}
+questions = "all"
+[training]
+steps = 3
+groups = 4
+group_size = 4
+mini_batches = 1
+learning_rate = 1e-3
+[objective]
+kl = "metric"
+[limits]
+turns = 4
+turn_tokens = 32
+[checkpoints]
+every = 50
+[log]
+tensorboard = false
+[signals.schedule]
+stages = [1, 1, 1]
+[signals.supervision]
+kind = "reflections"
+failure = "recall"
+failed = "any"
+learning_rate = 1e-3
+batch_size = 8
+epochs = 3
+[verl]
+device = "cpu"
+gradient_checkpointing = false
+start_seconds = 1200
+"""
+_COUNTED = """
+import json, sys, torch
+found = torch.load(sys.argv[1], weights_only=False)
+print(json.dumps(sorted({int(each["step"]) for each in found["state"].values()})))
+"""
+
+
+def test_phases_learn_what_was_failed_at_and_a_run_that_is_killed_in_one_makes_it_again(
+    pupil: VerlRun,
+) -> None:
+    run = replace(pupil, name="phased")
+    names = json.dumps(sorted(each.name for each in run.environments.iterdir())[2:])
+    run.config.write_text(_RUN.format(place=run.place, names=names))
+    with open_gateway(run):
+        process = run.begin(run.config)
+        wait_for(lambda: report_file(run, 2).exists(), process)
+        process.kill()
+        process.communicate()
+        while run.processes():
+            time.sleep(0.2)
+        assert saved(run) == 1
+        killed = json.loads(report_file(run, 2).read_text())
+
+        run.train(run.config)
+        assert played_in(run, "from-1", 2) == played_in(run, "from-0", 2)
+        assert json.loads(report_file(run, 2).read_text()) == killed
+        check_mined(run)
+        check_learned(run)
+        assert not [*run.out.glob("verl/*/episodes/step-*")]  # it stands in trajectories/ alone
+
+        third = played_in(run, "from-1", 3)
+        shutil.rmtree(run.out / "checkpoints" / "global_step_3")
+        latest(run).write_text("2")
+        run.train(run.config)
+        assert played_in(run, "from-2", 3) == third
+        assert [line["step"] for line in run.metrics] == [1, 2, 3]
+
+
+def check_mined(run: VerlRun) -> None:
+    """Hold the errors against the accounts of the episodes, which are written elsewhere."""
+    plan = Plan.read(run.out / "verl" / "from-1" / "plan.json")
+    first = [line for line in run.lines_of("from-0") if line.step == 1]
+    second = [line for line in run.lines_of("from-1") if line.step == 2]
+    for step, lines in ((1, first), (2, [*first, *second])):
+        report = json.loads(report_file(run, step).read_text())
+        found = {
+            (each["environment"], each["question"]): (each["episodes"], each["failed"])
+            for each in report["errors"]
+        }
+        assert found == by_hand(plan, lines)
+        gold = [*read_trajectories(run.out / "signals" / "gold" / f"step-{step:08d}.jsonl")]
+        assert {QuestionKey.of(each) for each in gold} == {QuestionKey(*key) for key in found}
+        assert all(each.reward and each.reward.reward >= 0.999 for each in gold)
+        figures = run.figures(step)
+        assert figures["signals/errors"] == figures["signals/lessons/gold"] == len(found)
+        assert figures["signals/lessons/review"] > 0
+        played = [*read_trajectories(run.out / "trajectories" / f"step-{step:08d}.jsonl")]
+        assert (
+            len(played) == figures["rollout/episodes"] == len([x for x in lines if x.step == step])
+        )
+    assert not report_file(run, 3).exists()
+
+
+def by_hand(plan: Plan, lines: Iterable[Line]) -> Mapping[tuple[str, str | None], tuple[int, int]]:
+    """Count the episodes of each question, and those that lack something, where there are any."""
+    recalls = dict[QuestionKey, list[float]]()
+    for line in lines:
+        key = QuestionKey.of_source(plan.group(line.group, 0)[0].source)
+        if key is not None and line.recall is not None:
+            recalls.setdefault(key, []).append(line.recall)
+    return {
+        (key.environment, key.question): (len(found), sum(recall < 1 for recall in found))
+        for key, found in recalls.items()
+        if min(found) < 1
+    }
+
+
+def check_learned(run: VerlRun) -> None:
+    """Both kinds of phases change the weights, and all else follows."""
+    weights = {step: weights_of(run, step) for step in (1, 2, 3)}
+    begun = (run.place / "pupil/weights/step-00000060/model.safetensors").read_bytes()
+    assert len({begun, *weights.values()}) == 4
+    # Each stretch begins with a fresh optimizer, and the last has made one update.
+    assert [updates_of_optimizer(run, step) for step in (1, 2, 3)] == [[], [], [1]]
+    for step in (1, 2, 3):
+        figures = run.figures(step)
+        assert figures["gradient_norm"] > 0
+        # What samples has the weights of the phase, and a divergence is measured from them.
+        assert figures["rollout_correlation"] > 0.999
+        assert figures["kl"] == pytest.approx(0, abs=1e-6)
+        assert figures["learning_rate"] == 1e-3
+        assert 0 < figures["structure/healthy_tool_call"] <= 1
+        assert figures["alarms/collapse"] == 0
+        assert "alarms/start" not in figures
+        assert ("signals/updates" in figures) == (step < 3)
+        if step < 3:
+            lessons, updates = figures["signals/lessons"], figures["signals/updates"]
+            assert updates == 3 * -(-lessons // 8)
+            assert figures["signals/loss_last"] < figures["signals/loss_first"]
+            assert figures["seconds/supervision"] > 0
+    said = subprocess.run(
+        [
+            *(run.programs / "astra-mcp", "inspect", "structure", "--json"),
+            run.out / "trajectories" / "step-00000001.jsonl",
+        ],
+        env=run.variables,
+        check=True,
+        capture_output=True,
+    )
+    assert json.loads(said.stdout)
+
+
+def updates_of_optimizer(run: VerlRun, step: int) -> list[int]:
+    file = actor(run, step) / "optim_world_size_1_rank_0.pt"
+    python = run.programs / "python"
+    found = subprocess.run(
+        [python, "-c", _COUNTED, file], env=run.variables, check=True, capture_output=True
+    )
+    return json.loads(found.stdout)
+
+
+def weights_of(run: VerlRun, step: int) -> bytes:
+    return (actor(run, step) / "huggingface" / "model.safetensors").read_bytes()
+
+
+def actor(run: VerlRun, step: int) -> Path:
+    return run.out / "checkpoints" / f"global_step_{step}" / "actor"
+
+
+def report_file(run: VerlRun, step: int) -> Path:
+    return run.out / "signals" / "phases" / f"step-{step:08d}.json"
+
+
+def latest(run: VerlRun) -> Path:
+    return run.out / "checkpoints" / "latest_checkpointed_iteration.txt"
+
+
+def saved(run: VerlRun) -> int:
+    return int(latest(run).read_text())
