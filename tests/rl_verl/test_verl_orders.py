@@ -217,6 +217,8 @@ def test_orders_reach_the_trainer_as_they_were_given_and_once(tmp_path: Path) ->
 def test_a_state_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "global_step_1"
     assert read_state(folder) == {}
+    with pytest.raises(ConfigError, match=r"global_step_1/astra_mcp\.json is missing"):
+        read_state(folder, is_needed=True)
     write_state(folder, {"phases": [1]})
     assert read_state(folder) == {"phases": [1]}
     (folder / "astra_mcp.json").write_text("{")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,8 @@ import pytest
 from astra_mcp.trajectory import read_trajectories
 from training.rl.verl.account import Line
 from training.rl.verl.plan import Plan
+from training.rl.verl.processes import environment
+from training.rl.verl.settings import DeviceSettings
 from training.signals.supervision.questions import QuestionKey
 
 from verl_runs import VerlRun, open_gateway, played_in, wait_for
@@ -90,6 +93,45 @@ def test_phases_learn_what_was_failed_at_and_a_run_that_is_killed_in_one_makes_i
         run.train(run.config)
         assert played_in(run, "from-2", 3) == third
         assert [line["step"] for line in run.metrics] == [1, 2, 3]
+
+
+def test_lessons_come_to_what_they_come_to_with_the_native_trainer(pupil: VerlRun) -> None:
+    place = pupil.place / "learned"
+    place.mkdir()
+    found = json.loads(learned(pupil, place).splitlines()[-1])
+    # Two devices that compute two rows at once: four places each for six rows, and two count for nothing.
+    shares = found.pop("shares")
+    assert [len(share) for share in shares] == [4, 4]
+    sizes = sorted(sum(mask) for share in shares for _, mask in share)
+    assert sizes == [0, 0, 1, 1, 3, 3, 3, 3]
+    assert {kind: seen["updates"] for kind, seen in found.items()} == {
+        "fresh": {"verl": [], "native": []},
+        "keep": {"verl": [8], "native": [8]},
+        "apart": {"verl": [4], "native": [4]},
+    }
+    for seen in found.values():
+        ours, native = seen["figures"]["verl"], seen["figures"]["native"]
+        assert [each["signals/updates"] for each in ours] == [4, 4]
+        for mine, other in zip(ours, native, strict=True):
+            assert mine == pytest.approx(other, rel=1e-4)
+        # Between phases all is as before.
+        assert (seen["rates"], seen["loss"]) == ([1e-3], "ppo_loss")
+
+
+def learned(run: VerlRun, place: Path) -> str:
+    """Start a worker of verl's alone, as Ray would start it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+    alone |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    settings = DeviceSettings(device="cpu")
+    env = environment(settings, "no key", place / "figures.jsonl") | {**run.variables, **alone}
+    model = run.place / "pupil/weights/step-00000060"
+    command = [run.programs / "python", "-m", "learned_by_verl", place, model]
+    found = subprocess.run(command, env=env, check=False, capture_output=True, text=True, cwd=place)
+    assert found.returncode == 0, found.stderr
+    return found.stdout
 
 
 def check_mined(run: VerlRun) -> None:

@@ -197,7 +197,8 @@ class _Run:
             hear_alarm=hear_alarm,
         )
         saved = settings.out / CHECKPOINTS / f"global_step_{self.began_at}"
-        self._overseer.begin_at(self.began_at, read_state(saved))
+        is_needed = bool(self.began_at) and settings.signals.is_supervised
+        self._overseer.begin_at(self.began_at, read_state(saved, is_needed=is_needed))
 
     def _write(self, reached: Reached, guidance: Guidance) -> Plan:
         played = reached.playground
@@ -279,7 +280,7 @@ class _Run:
 
     async def _tell(self, hear: Callable[[Progress], None]) -> None:
         for step, found in await anyio.to_thread.run_sync(lambda: [*self._new_lines()]):
-            values = _named(found) | self._seen.pop(step, {})
+            values = {**_named(found), **self._seen.pop(step, {})}
             if _LEARNING in found:
                 values["seconds/supervision"] += found[_LEARNING]
             values |= await anyio.to_thread.run_sync(self._judged, step)

@@ -114,14 +114,22 @@ def write_state(checkpoint: Path, state: Mapping[str, Any]) -> None:
     _write(checkpoint / _STATE, dict(state))
 
 
-def read_state(checkpoint: Path) -> Mapping[str, Any]:
-    """Read what :func:`write_state` wrote; empty where a checkpoint is of an older version.
+def read_state(checkpoint: Path, *, is_needed: bool = False) -> Mapping[str, Any]:
+    """Read what :func:`write_state` wrote; empty where a checkpoint has none, as those of older versions.
+
+    Args:
+        checkpoint: Folder of it.
+        is_needed: Refuse to go on without.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: It is missing, or cannot be read.
     """
     file = checkpoint / _STATE
     if not file.exists():
+        if is_needed:
+            raise ConfigError(
+                f"{file} is missing, and says which phases are done: put it back, or begin in another folder"
+            )
         return {}
     try:
         return orjson.loads(file.read_bytes())

@@ -15,10 +15,11 @@ import torch
 from verl.single_controller.base.decorator import Dispatch, register
 from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.dataset_utils import DatasetPadMode
+from verl.utils.device import get_device_name
 from verl.workers.engine_workers import ActorRolloutRefWorker
 from verl.workers.utils.losses import sft_loss
 
-__all__ = ["LearningWorker", "Row"]
+__all__ = ["LearningWorker", "Row", "share_of"]
 
 Row = tuple[Sequence[int], Sequence[bool]]
 """Tokens, and which of them the policy would have written."""
@@ -28,6 +29,17 @@ _NOTHING: Row = (0, 0), (False, False)
 
 class LearningWorker(ActorRolloutRefWorker):
     """Holds the policy, samples with it and may hold the reference; one for each device."""
+
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)
+    def init_model(self) -> None:
+        """Load what the worker holds; on a CPU as PyTorch takes it."""
+        if get_device_name() != "cpu":
+            super().init_model()
+            return
+        from training.rl.verl.cpu.plugin import unpinned  # noqa: PLC0415 - it registers a CPU with verl
+
+        with unpinned():
+            super().init_model()
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)
     def learn_lessons(
@@ -67,7 +79,7 @@ class LearningWorker(ActorRolloutRefWorker):
         for group in engine.optimizer.param_groups:
             group["lr"] = rate
         place, number = engine.get_data_parallel_rank(), engine.get_data_parallel_size()
-        output = self.actor.train_batch(_batch(_share(rows, place, number, most_rows), most_rows))
+        output = self.actor.train_batch(_batch(share_of(rows, place, number, most_rows), most_rows))
         if output is None:
             return None
         found = tu.get(output, "metrics")
@@ -122,7 +134,7 @@ def _optimizer_of(engine: Any, kind: str) -> Generator[None]:
         own.state.clear()
 
 
-def _share(rows: Sequence[Row], place: int, number: int, most_rows: int) -> list[Row]:
+def share_of(rows: Sequence[Row], place: int, number: int, most_rows: int) -> list[Row]:
     """Give a device as many rows as all others have, in parts of equal size."""
     ordered = sorted(rows, key=lambda row: len(row[0]))
     size = math.ceil(len(ordered) / number)
