@@ -29,7 +29,7 @@ out = "phased"
 environments = {names}
 questions = "all"
 [training]
-steps = 3
+steps = 4
 groups = 4
 group_size = 4
 mini_batches = 1
@@ -44,7 +44,7 @@ every = 50
 [log]
 tensorboard = false
 [signals.schedule]
-stages = [1, 1, 1]
+stages = [1, 1, 2]
 [signals.supervision]
 kind = "reflections"
 failure = "recall"
@@ -88,11 +88,29 @@ def test_phases_learn_what_was_failed_at_and_a_run_that_is_killed_in_one_makes_i
         assert not [*run.out.glob("verl/*/episodes/step-*")]  # it stands in trajectories/ alone
 
         third = played_in(run, "from-1", 3)
-        shutil.rmtree(run.out / "checkpoints" / "global_step_3")
+        shutil.rmtree(run.out / "checkpoints" / "global_step_4")
         latest(run).write_text("2")
-        run.train(run.config)
+        said = stopped_by_alarm(run)
         assert played_in(run, "from-2", 3) == third
         assert [line["step"] for line in run.metrics] == [1, 2, 3]
+        assert run.figures(3)["alarms/calls"] == 1
+        assert "stopped at step 3, which is saved, by the alarm calls" in " ".join(said.split())
+        assert saved(run) == 3
+
+
+def stopped_by_alarm(run: VerlRun) -> str:
+    """Go on with a memory of more calls than can be made, and give what was said of it."""
+    file = run.out / "checkpoints" / "global_step_2" / "astra_mcp.json"
+    state = json.loads(file.read_text())
+    assert state["phases"] == [1, 2]
+    assert not state["alarms"]["calls"]["holds"]
+    state["alarms"]["calls"]["memory"] = [100.0]
+    file.write_text(json.dumps(state))
+    run.config.write_text(f'{run.config.read_text()}[alarms]\ncalls = "stop"\n')
+    process = run.begin(run.config)
+    said, _ = process.communicate()
+    assert process.returncode == 1, said
+    return said
 
 
 def test_lessons_come_to_what_they_come_to_with_the_native_trainer(pupil: VerlRun) -> None:
@@ -175,11 +193,12 @@ def by_hand(plan: Plan, lines: Iterable[Line]) -> Mapping[tuple[str, str | None]
 
 def check_learned(run: VerlRun) -> None:
     """Both kinds of phases change the weights, and all else follows."""
-    weights = {step: weights_of(run, step) for step in (1, 2, 3)}
+    weights = {step: weights_of(run, step) for step in (1, 2, 4)}
     begun = (run.place / "pupil/weights/step-00000060/model.safetensors").read_bytes()
     assert len({begun, *weights.values()}) == 4
-    # Each stretch begins with a fresh optimizer, and the last has made one update.
-    assert [updates_of_optimizer(run, step) for step in (1, 2, 3)] == [[], [], [1]]
+    # Each stretch begins with a fresh optimizer, and the last has made two updates.
+    assert [updates_of_optimizer(run, step) for step in (1, 2, 4)] == [[], [], [2]]
+    assert run.figures(4)["kl"] > 1e-6
     for step in (1, 2, 3):
         figures = run.figures(step)
         assert figures["gradient_norm"] > 0

@@ -224,7 +224,7 @@ def test_batches_clip_and_limits_are_said_in_the_words_of_verl(tmp_path: Path) -
     assert told["actor_rollout_ref.actor.use_kl_loss"] == "true"
     assert told["actor_rollout_ref.actor.kl_loss_coef"] == "0.0001"
     assert told["data.max_prompt_length"] == told["data.max_response_length"] == "512"
-    assert told["trainer.test_freq"] == "-1"
+    assert (told["trainer.test_freq"], told["data.val_batch_size"]) == ("-1", "1")
     assert told["+trainer.v1.sampler.sampler_kwargs.num_helped"] == "0"
 
 

@@ -1,7 +1,7 @@
 """Has verl's worker and the native trainer learn the same lessons, in a process of verl's environment.
 
-``python -m learned_by_verl FOLDER MODEL`` prints what was seen, for each thing that may become of an optimizer,
-and how six rows are shared by two devices that compute two at once.
+``python -m learned_by_verl FOLDER MODEL`` prints how six rows are shared by two devices that compute two at
+once, and what was seen, for each thing that may become of an optimizer.
 """
 
 # pyright: reportMissingTypeStubs=false, reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
