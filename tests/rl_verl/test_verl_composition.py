@@ -45,3 +45,21 @@ def test_probabilities_as_they_were_sampled_and_help_do_not_go_together(tmp_path
     found = dry_run(tmp_path, f'preset = "qwen3-4b"\nsignals.hints.members = 1\n{bypass}')
     assert found.returncode != 0
     assert "leave it out, or signals" in " ".join(found.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("actor_rollout_ref.model.lora_rank=8", "leave LoRA out, or signals.schedule"),
+        ("actor_rollout_ref.actor.strategy=fsdp", "signals.schedule needs"),
+    ],
+)
+def test_phases_go_with_all_weights_and_one_strategy(
+    tmp_path: Path, override: str, words: str
+) -> None:
+    phases = "signals.schedule.first = 1\nsignals.supervision.learning_rate = 1e-5"
+    # With vLLM verl looks for its version before it comes to adapters.
+    text = f'preset = "qwen3-4b"\n{phases}\nverl.device = "cpu"\nverl.overrides = ["{override}"]'
+    found = dry_run(tmp_path, text)
+    assert found.returncode != 0
+    assert words in " ".join(found.stderr.split())

@@ -4,10 +4,8 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -23,29 +21,10 @@ from training.rl.verl.account import Line
 from training.rl.verl.plan import Plan
 from training.signals.supervision.questions import QuestionKey
 
-from micro_runs import open_micro_gateway, play_oracle, write_micro_bundles
-from verl_runs import VerlRun, find_verl, open_gateway
+from verl_runs import VerlRun, open_gateway, played_in, wait_for
 
 pytestmark = [pytest.mark.foreign, pytest.mark.timeout(7200)]
 
-_PUPIL = """
-model = "tiny"
-out = "pupil"
-[[data]]
-file = "oracle.jsonl"
-[training]
-epochs = 1000
-max_steps = 60
-batch_size = 16
-micro_batch_size = 16
-learning_rate = 6e-3
-betas = [0.9, 0.98]
-schedule = "constant"
-[checkpoints]
-every = 60
-[log]
-tensorboard = false
-"""
 _RUN = """
 model = "{place}/pupil/weights/step-00000060"
 out = "{name}"
@@ -86,24 +65,6 @@ closing = "Done."
 members = 1
 """
 _HINT = "These calls lead to the answer:"
-
-
-@pytest.fixture(scope="module")
-def pupil(tmp_path_factory: pytest.TempPathFactory) -> VerlRun:
-    """Environments, and a small model that learned their calls by heart, and errs at T = 1."""
-    programs, place = find_verl(), tmp_path_factory.mktemp("verl")
-    run = VerlRun(programs=programs, place=place, environments=place / "environments")
-    names = write_micro_bundles(run.environments, 6, questions=3, seed=5)
-
-    async def play() -> None:
-        async with open_micro_gateway(place / "home-of-oracle", run.environments) as access:
-            await play_oracle(access, names, place / "oracle.jsonl")
-
-    anyio.run(play)
-    (place / "pupil.toml").write_text(_PUPIL)
-    command = [programs / "astra-mcp", "train", "sft", "--config", place / "pupil.toml"]
-    subprocess.run(command, check=True, env=run.variables)
-    return run
 
 
 def config_of(run: VerlRun, *, steps: int) -> Path:
@@ -269,15 +230,6 @@ def players(run: VerlRun) -> set[Path]:
     return {*run.out.glob("verl/from-0/episodes/*.jsonl")}
 
 
-def played_in(run: VerlRun, start: str, step: int) -> list[tuple[object, ...]]:
-    """What was played for a step of training by one start, in the order of groups and samples."""
-    return sorted(
-        (line.group, line.sample, line.reward, line.calls, line.tokens)
-        for line in run.lines_of(start)
-        if (line.kind, line.step) == ("train", step)
-    )
-
-
 def check_record(client: GatewayClient, lines: list[Line]) -> None:
     """Hold what the run knows of its episodes against the gateway's record."""
 
@@ -292,9 +244,3 @@ def check_record(client: GatewayClient, lines: list[Line]) -> None:
 
     assert lines
     anyio.run(check)
-
-
-def wait_for(is_so: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
-    while not is_so():
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.2)

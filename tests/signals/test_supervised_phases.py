@@ -11,7 +11,7 @@ import torch
 from astra_mcp.errors import ConfigError
 from astra_mcp.trajectory import read_trajectories
 from training.checkpoints import CheckpointWriter
-from training.rl.native import supervision
+from training.signals.supervision import phase
 from training.tiny.model import SMALLEST
 from training.tiny.start import save_start
 
@@ -191,12 +191,12 @@ async def test_a_run_that_is_killed_in_a_phase_makes_it_again_to_the_bit(
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     await TrainedRun(start, harbour).train(whole, **more)
     # Before it learns, behind that, and before anything of it is saved; then in the next phase.
-    first = [(supervision, "gather"), (supervision, "keep_gathered"), (CheckpointWriter, "save")]
+    first = [(phase, "gather"), (phase, "keep_gathered"), (CheckpointWriter, "save")]
     for place, name in first:
         await killed_at(place, name)
     await TrainedRun(start, harbour).train(broken, is_stopped=True, **more)
     assert state_in(broken)["phases"] == [1]
-    await killed_at(supervision, "keep_gathered")
+    await killed_at(phase, "keep_gathered")
     await TrainedRun(start, harbour).train(broken, **more)
     assert weights_in(broken, 3) == weights_in(whole, 3)
     assert timeless(figures_in(broken)) == timeless(figures_in(whole))

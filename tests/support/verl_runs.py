@@ -4,7 +4,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from training.rl.verl.account import Account, Line
 from training.rl.verl.processes import FIGURES_VARIABLE
 from training.sft.run_folder import METRICS, read_metrics
 
-__all__ = ["Gateway", "VerlRun", "find_verl", "open_gateway"]
+__all__ = ["Gateway", "VerlRun", "find_verl", "open_gateway", "played_in", "wait_for"]
 
 _MINUTES = 60
 _SUPPORT = str(Path(__file__).parent)
@@ -164,3 +165,19 @@ def open_gateway(run: VerlRun) -> Generator[Gateway]:
         yield gateway
     finally:
         gateway.end()
+
+
+def played_in(run: VerlRun, start: str, step: int) -> list[tuple[object, ...]]:
+    """What was played for a step of training by one start, in the order of groups and samples."""
+    return sorted(
+        (line.group, line.sample, line.reward, line.calls, line.tokens)
+        for line in run.lines_of(start)
+        if (line.kind, line.step) == ("train", step)
+    )
+
+
+def wait_for(is_so: Callable[[], bool], process: "subprocess.Popen[str]") -> None:
+    """Wait while the command runs."""
+    while not is_so():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.2)

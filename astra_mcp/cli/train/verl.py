@@ -10,9 +10,10 @@ import typer
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
 from astra_mcp.cli.train.supervisor import open_adviser, signals_shown
+from astra_mcp.cli.train.watched import Watched
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
-from astra_mcp.report.console import ExitCode, out, print_json, run_async, say
+from astra_mcp.report.console import ExitCode, fail, out, print_json, run_async, say
 from astra_mcp.report.shown import Table, whole
 from astra_mcp.serving.process.gateway_access import open_gateway_access
 from astra_mcp.types import JsonObject
@@ -51,8 +52,12 @@ def run_verl(
     if dry_run:
         _show(_checked(settings), as_json=as_json)
         return
-    outcome, shown = run_async(_run, settings, versions, as_json)
-    print_outcome(outcome, shown, as_json=as_json)
+    watched = Watched()
+    outcome, shown = run_async(_run, settings, versions, watched, as_json)
+    print_outcome(outcome, shown, watched.as_json(), as_json=as_json)
+    if watched.stopping:
+        names = ", ".join(each.alarm.name for each in watched.stopping)
+        fail(f"stopped at step {outcome.step}, which is saved, by the alarm {names}")
     if outcome.ending is Ending.STOPPED:
         say.print(f"stopped at step {outcome.step}, which is saved: the same command goes on")
         raise typer.Exit(ExitCode.STOPPED)
@@ -78,7 +83,7 @@ def _limits(settings: VerlSettings, model: str) -> PolicyLimits:
 
 
 async def _run(
-    settings: VerlSettings, versions: Mapping[str, str], as_json: bool
+    settings: VerlSettings, versions: Mapping[str, str], watched: Watched, as_json: bool
 ) -> tuple[Outcome, JsonObject]:
     model = fetch(find_model(settings.model))
     tokenizer, renderer = load_tokenizer(model)
@@ -105,7 +110,12 @@ async def _run(
         shown = _print_plan(settings, reached, versions, as_json=as_json)
         with show_progress(settings.training.steps) as hear:
             outcome = await train_by_verl(
-                settings, reached, versions=versions, hear=hear, should_stop=stop.is_set
+                settings,
+                reached,
+                versions=versions,
+                hear=hear,
+                should_stop=stop.is_set,
+                hear_alarm=watched.hear_alarm,
             )
     return outcome, shown
 

@@ -19,7 +19,8 @@ from training.rl.native.agenda import Agenda, Question
 from training.rl.native.settings import RlSettings
 from training.rollout.plan import Rollout
 from training.rollout.users.user import Users
-from training.signals.supervision.guidance import GUIDED, Guidance, Help, help_of, marked
+from training.signals.supervision.guidance import Guidance, Help, help_of, marked
+from training.signals.supervision.phase import gold_rollouts
 
 __all__ = [
     "Generation",
@@ -145,10 +146,7 @@ class Generation:
         """
         if self._guidance is None:
             raise ValueError("no gold is known")
-        rollouts = [
-            replace(self._rollouts(n, step)[0], labels={"group": str(n), GUIDED: Help.GOLD})
-            for n in numbers
-        ]
+        rollouts = gold_rollouts(self._rollouts(number, step) for number in numbers)
         return await self._play(rollouts, self._guidance.guides(rollouts))
 
     async def _play(

@@ -37,7 +37,7 @@ from training.rl.native.measuring import Meter, figures_of_rollouts, open_tracke
 from training.rl.native.settings import RlSettings
 from training.rl.native.supervision import Supervision
 from training.rl.native.update import Update
-from training.rl.native.watching import Heard, Watch
+from training.rl.native.watching import Watch
 from training.rollout.plan import Source
 from training.rollout.users.user import Users
 from training.sft.model import (
@@ -54,7 +54,7 @@ from training.sft.model import (
 from training.sft.run_folder import RunFolder
 from training.sft.settings import TrainingSettings
 from training.sft.training import Ending, Outcome, Progress
-from training.signals.health.alarms import Raised
+from training.signals.health.alarms import Heard, Raised
 from training.signals.health.probes import CallProbe
 from training.signals.supervision.gold import Speech
 from training.signals.supervision.guidance import (

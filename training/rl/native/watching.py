@@ -1,33 +1,18 @@
 """What a native run sees of its policy's health: the form of its turns, probes by its logits, and alarms."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from training.evaluation.sampler import ModelSampler
 from training.render import Renderer, Tokenizer
 from training.rl.core.playing import PolicyTrajectory
 from training.rl.native.measuring import Meter
-from training.signals.health.alarms import AlarmBoard, AlarmSettings, Raised
+from training.signals.health.alarms import AlarmBoard, AlarmSettings, Heard, Heeded
 from training.signals.health.monitor import structure_figures, structures_of
 from training.signals.health.probes import CallProbe
 from training.signals.health.structure import Classifier
 
-__all__ = ["Heard", "Watch"]
-
-Heard = Callable[[Raised], None]
-"""Told of each alarm that is raised."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heeded:
-    """What the alarms of a step ask for."""
-
-    figures: Mapping[str, float]
-    holding: frozenset[str]
-    """Names of the alarms whose condition holds."""
-    is_saved: bool
-    is_stopped: bool
+__all__ = ["Watch"]
 
 
 class Watch:
@@ -50,7 +35,9 @@ class Watch:
     def look(self, played: Sequence[PolicyTrajectory]) -> dict[str, float]:
         """Give the figures of what was played for a step, by the policy as it is now."""
         spent = Meter()
-        turns = [structures_of(one, self._classifier, self._tokenizer) for one in played]
+        turns = [
+            structures_of(one.ids, one.turns, self._classifier, self._tokenizer) for one in played
+        ]
         figures = structure_figures(turns, self._classifier)
         if self._probe is not None:
             prompts = (one.ids[: one.num_prompt] for one in played if one.turns)
@@ -61,16 +48,7 @@ class Watch:
 
     def heed(self, step: int, values: Mapping[str, float]) -> Heeded:
         """Ask the alarms about the figures of a step, from 1, and tell of those that are raised."""
-        raised = self._board.see(step, values)
-        for each in raised:
-            self._hear(each)
-        actions = {each.action for each in raised}
-        return Heeded(
-            self._board.figures,
-            self._board.holding,
-            is_saved=bool(actions - {"log"}),
-            is_stopped="stop" in actions,
-        )
+        return self._board.heed(step, values, self._hear)
 
     def state(self) -> dict[str, Any]:
         """Give what a checkpoint has to hold."""

@@ -7,6 +7,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from uuid import uuid4
@@ -33,6 +34,8 @@ from training.rl.verl.settings import VerlSettings
 from training.rollout.plan import Rollout
 from training.rollout.run import run_rollout
 from training.sft.model import model_config
+from training.signals.health.monitor import structures_of
+from training.signals.health.structure import Classifier
 from training.signals.supervision.gold import Speech
 from training.signals.supervision.guidance import help_of
 
@@ -46,6 +49,7 @@ class _Stage:
         self.plan = plan
         self.limits = limits_of_episode(plan.settings, limits_of_model(model_config(plan.model)))
         self.tokenizer, self.renderer = load_tokenizer(plan.model)
+        self.classifier = Classifier.of(self.renderer)
         self.guidance = plan.guidance(Speech(self.renderer, self.tokenizer))
         self.account = Account(plan.episodes)
         settings = plan.settings
@@ -105,6 +109,11 @@ class EpisodeLoop(AgentLoopBase):
                 )
                 raise
         line = _line(trajectory, log, step=step, kind=kind, place=place)
+        if kind == "train":
+            forms = structures_of(log.ids, log.turns, stage.classifier, stage.tokenizer)
+            line = replace(line, structures=forms)
+            if stage.plan.settings.signals.is_supervised:
+                stage.account.keep(step, trajectory)
         stage.account.note(line)
         return [] if line.reward is None else _output(line, log, writer, stage.plan.settings)
 

@@ -74,6 +74,7 @@ def compose(overrides: Sequence[str]) -> Any:
     except (HydraException, AssertionError, ValueError) as error:
         raise ConfigError(f"verl does not take its configuration: {error}") from None
     _check_correction(config)
+    _check_learning(config)
     return config
 
 
@@ -85,6 +86,23 @@ def _check_correction(config: Any) -> None:
             "verl.overrides: algorithm.rollout_correction.bypass_mode trains by log-probabilities as they"
             " were sampled, and those of members with demonstrations or hints are not the policy's own:"
             " leave it out, or signals"
+        )
+
+
+def _check_learning(config: Any) -> None:
+    """Refuse phases of supervision where what learns is not what our worker knows."""
+    model, strategy = config.actor_rollout_ref.model, config.actor_rollout_ref.actor.strategy
+    if not config.trainer.v1.sampler.sampler_kwargs.is_supervised:
+        return
+    if strategy != "fsdp2":
+        raise ConfigError(
+            f"verl.overrides: signals.schedule needs actor_rollout_ref.actor.strategy=fsdp2, and it is"
+            f" {strategy}: leave one of them out"
+        )
+    if model.lora_rank or model.lora.get("rank", 0) or model.get("lora_adapter_path"):
+        raise ConfigError(
+            "verl.overrides: phases of supervision learn all weights, not those of an adapter: leave LoRA"
+            " out, or signals.schedule"
         )
 
 
@@ -113,6 +131,9 @@ def _of_data(
     yield "data.val_files", str(places.held_out)
     yield "data.custom_cls.path", f"pkg://{_PACKAGE}.dataset"
     yield "data.custom_cls.name", "PlannedRows"
+    if not settings.validation.environments:
+        # verl makes batches of what is held out even where nothing is.
+        yield "data.val_batch_size", 1
     yield "data.train_batch_size", settings.training.groups
     yield "data.shuffle", False
     yield "data.dataloader_num_workers", 0
@@ -178,6 +199,7 @@ def _of_trainer(settings: VerlSettings, places: Places) -> Iterator[tuple[str, o
     yield f"+{sampler}.num_groups", settings.training.groups
     yield f"+{sampler}.group_size", settings.training.group_size
     yield f"+{sampler}.num_helped", settings.signals.num_helped
+    yield f"+{sampler}.is_supervised", settings.signals.is_supervised
     yield f"+{sampler}.min_spread", filling.min_spread
     yield f"+{sampler}.max_age", filling.max_age
     yield f"+{sampler}.max_refills", filling.max_refills

@@ -1,6 +1,7 @@
 """Runs verl from begin to end: writes what its processes read, starts them, and tells what they come to."""
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +20,15 @@ from training.rl.native.trainer import Playground
 from training.rl.verl.account import Account, Line, figures_of_lines
 from training.rl.verl.configuration import AGENT, CHECKPOINTS, STOP, Places, overrides_of
 from training.rl.verl.driver import FAULT
-from training.rl.verl.plan import Plan
+from training.rl.verl.orders.files import OrderFiles, read_state
+from training.rl.verl.orders.overseer import Overseer
+from training.rl.verl.plan import ORDERS, Plan
 from training.rl.verl.processes import environment, open_process, open_ray, read_end
 from training.rl.verl.settings import VerlSettings
 from training.rl.verl.stretching import stretch
 from training.sft.run_folder import RunFolder
 from training.sft.training import Ending, Outcome, Progress
+from training.signals.health.alarms import Heard, Raised
 from training.signals.supervision.gold import Speech
 from training.signals.supervision.guidance import (
     SIGNALS,
@@ -32,8 +36,11 @@ from training.signals.supervision.guidance import (
     Help,
     figures_of_help,
 )
+from training.signals.supervision.reflections import require_speakable
 
 __all__ = ["Reached", "check_by_verl", "train_by_verl"]
+
+_logger = logging.getLogger(__name__)
 
 _FOLDER = "verl"
 _LATEST = "latest_checkpointed_iteration.txt"
@@ -54,7 +61,8 @@ _NAMES = {
     "training/rollout_actor_probs_pearson_corr": "rollout_correlation",
     "training/rollout_probs_diff_max": "rollout_probability_difference",
 }
-"""Figures of verl that have a name here; those of the filling have theirs already."""
+"""Figures of verl that have a name here; those of the filling and of phases have theirs already."""
+_LEARNING = "timing_s/learn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +77,10 @@ class Reached:
     """Where it is."""
 
 
+def _log_alarm(raised: Raised) -> None:
+    _logger.warning("%s", raised)
+
+
 async def train_by_verl(
     settings: VerlSettings,
     reached: Reached,
@@ -76,6 +88,7 @@ async def train_by_verl(
     versions: Mapping[str, str],
     hear: Callable[[Progress], None],
     should_stop: Callable[[], bool] = lambda: False,
+    hear_alarm: Heard = _log_alarm,
 ) -> Outcome:
     """Train to the last step, or until somebody asks for the end.
 
@@ -85,14 +98,17 @@ async def train_by_verl(
         versions: Of the libraries, for the record.
         hear: Told of each step.
         should_stop: Asked now and then; the step under way is finished and saved.
+        hear_alarm: Told of each alarm that is raised; by default it is logged.
 
     Raises:
         ConfigError: The folder holds another run, verl does not take its configuration, or a question lacks
             what a signal is made of.
-        ModelError: The model gave no hint.
+        ModelError: The model gave no hint, or no reflection.
         TrainingError: Ray does not start, or the run ends early; names the log.
     """
     played = reached.playground
+    if settings.signals.reflects:
+        require_speakable(played.renderer)
     sources = [question.source for question in played.questions]
     speech = Speech(played.renderer, played.tokenizer)
     guidance = await Guidance.of(settings.signals, played.gateway, sources, speech)
@@ -101,7 +117,7 @@ async def train_by_verl(
     try:
         place = settings.out / SIGNALS
         guidance = await guidance.advised(played.gateway, sources, played.adviser, place)
-        run = _Run(settings, reached, folder, guidance)
+        run = _Run(settings, reached, folder, guidance, hear_alarm)
         if run.began_at >= settings.training.steps:
             return run.outcome(is_stopped=False)
         folder.log_from(run.began_at or -1)  # what was told before step 1 is made anew, too
@@ -147,7 +163,12 @@ class _Run:
     """One start of a run, in a folder of its own below the run's."""
 
     def __init__(
-        self, settings: VerlSettings, reached: Reached, folder: RunFolder, guidance: Guidance
+        self,
+        settings: VerlSettings,
+        reached: Reached,
+        folder: RunFolder,
+        guidance: Guidance,
+        hear_alarm: Heard,
     ) -> None:
         self._settings = settings
         self._folder = folder
@@ -161,9 +182,25 @@ class _Run:
             rmtree(self.place)
         self.place.mkdir(parents=True)
         (settings.out / STOP).unlink(missing_ok=True)
-        self._write(reached, guidance)
+        plan = self._write(reached, guidance)
+        self._orders = OrderFiles(self.place / ORDERS)
+        self._seen: dict[int, Mapping[str, float]] = {}
+        self._is_ended_by_alarm = False
+        played = reached.playground
+        self._overseer = Overseer(
+            plan,
+            played.gateway,
+            (played.renderer, played.tokenizer),
+            reached.limits,
+            guidance,
+            adviser=played.adviser,
+            hear_alarm=hear_alarm,
+        )
+        saved = settings.out / CHECKPOINTS / f"global_step_{self.began_at}"
+        is_needed = bool(self.began_at) and settings.signals.is_supervised
+        self._overseer.begin_at(self.began_at, read_state(saved, is_needed=is_needed))
 
-    def _write(self, reached: Reached, guidance: Guidance) -> None:
+    def _write(self, reached: Reached, guidance: Guidance) -> Plan:
         played = reached.playground
         model, factor = reached.model, self._settings.verl.rope_factor
         if factor is not None:
@@ -175,7 +212,7 @@ class _Run:
             held_out=played.held_out,
             url=reached.url,
             episodes=self._episodes,
-            gold=guidance.gold,
+            gold=guidance.gold if self._settings.signals.num_helped else {},
             hints=guidance.hints,
         )
         places = Places(self.place)
@@ -192,6 +229,7 @@ class _Run:
             overrides.append("trainer.val_before_train=false")
         self._overrides = self.place / _OVERRIDES
         self._overrides.write_text(json.dumps(overrides, indent=1), encoding="utf-8")
+        return plan
 
     async def follow(
         self,
@@ -209,11 +247,12 @@ class _Run:
                     (self._settings.out / STOP).touch()
                 with anyio.move_on_after(_POLL_SECONDS):
                     await process.wait()
+                await self._answer()
                 await self._tell(hear)
         await self._tell(hear)
         if process.returncode != 0:
             raise TrainingError(_fault(self.place, log))
-        return self.outcome(is_stopped=is_stopped)
+        return self.outcome(is_stopped=is_stopped or self._is_ended_by_alarm)
 
     def outcome(self, *, is_stopped: bool) -> Outcome:
         """Say where the run stands."""
@@ -227,11 +266,24 @@ class _Run:
             weights if weights.exists() else None,
         )
 
+    async def _answer(self) -> None:
+        """Give orders where the trainer waits for some."""
+        told = await anyio.to_thread.run_sync(self._orders.told)
+        if told is None:
+            return
+        values = await anyio.to_thread.run_sync(self._looked_at, told.step)
+        named = _named(told.figures)
+        orders, decided = await self._overseer.decide(told.step, {**named, **values})
+        self._seen[told.step] = {**values, **decided}
+        self._is_ended_by_alarm = orders.is_stopped
+        await anyio.to_thread.run_sync(self._orders.give, told.step, orders)
+
     async def _tell(self, hear: Callable[[Progress], None]) -> None:
         for step, found in await anyio.to_thread.run_sync(lambda: [*self._new_lines()]):
-            values = {ours: found[theirs] for theirs, ours in _NAMES.items() if theirs in found}
-            values |= {name: v for name, v in found.items() if name.startswith("filling/")}
-            values |= await anyio.to_thread.run_sync(self._played, step)
+            values = {**_named(found), **self._seen.pop(step, {})}
+            if _LEARNING in found:
+                values["seconds/supervision"] += found[_LEARNING]
+            values |= await anyio.to_thread.run_sync(self._judged, step)
             self._folder.log(step, values)
             self.tell(step, values)
             if step:
@@ -247,15 +299,20 @@ class _Run:
             yield int(told["step"]), told["data"]
         self._told = len(lines)
 
-    def _played(self, step: int) -> Mapping[str, float]:
-        lines = [line for line in Account.read(self._episodes) if line.step == step]
+    def _judged(self, step: int) -> dict[str, float]:
+        lines = self._lines(step)
         figures: dict[str, float] = {}
-        if played := [line for line in lines if line.kind == "train"]:
-            figures |= self._trained_on(played)
         for kind in ("greedy", "sampled"):
             if judged := [line for line in lines if line.kind == kind]:
                 figures |= figures_of_lines(judged, f"{kind}/")
         return figures
+
+    def _lines(self, step: int) -> list[Line]:
+        return [line for line in Account.read(self._episodes) if line.step == step]
+
+    def _looked_at(self, step: int) -> dict[str, float]:
+        played = [line for line in self._lines(step) if line.kind == "train"]
+        return {**self._trained_on(played), **self._overseer.look(played)}
 
     def _trained_on(self, played: Sequence[Line]) -> Mapping[str, float]:
         earned = self._settings.objective.reward
@@ -264,6 +321,13 @@ class _Run:
             **figures_of_lines(alone, "rollout/", earned),
             **figures_of_help([(line.help, line.earned(earned)) for line in played]),
         }
+
+
+def _named(found: Mapping[str, float]) -> dict[str, float]:
+    """Give verl's figures that have a name here, by that."""
+    values = {ours: found[theirs] for theirs, ours in _NAMES.items() if theirs in found}
+    values |= {name: v for name, v in found.items() if name.startswith(("filling/", f"{SIGNALS}/"))}
+    return values
 
 
 def _fault(place: Path, log: Path) -> str:

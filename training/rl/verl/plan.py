@@ -24,7 +24,10 @@ from training.signals.supervision.guidance import Guidance, marked
 from training.signals.supervision.hints import Hints
 from training.signals.supervision.questions import QuestionKey
 
-__all__ = ["Asked", "Plan"]
+__all__ = ["ORDERS", "Asked", "Plan"]
+
+ORDERS = "orders"
+"""Folder beside the plan, in which the trainer and the command tell each other of steps."""
 
 _SOURCE: TypeAdapter[Source] = TypeAdapter(Source)
 

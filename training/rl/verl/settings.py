@@ -6,7 +6,6 @@ from pydantic import Field, model_validator
 
 from astra_mcp.types import FrozenModel
 from training.rl.native.settings import LimitSettings, RlSettings
-from training.signals.health.alarms import AlarmSettings
 
 __all__ = ["DeviceSettings", "VerlSettings"]
 
@@ -53,6 +52,11 @@ class VerlSettings(RlSettings):
     verl: DeviceSettings = DeviceSettings()
 
     @property
+    def unseen_alarms(self) -> tuple[str, ...]:
+        """Names of the alarms over figures that verl does not give."""
+        return ("start",)
+
+    @property
     def episodes_of_update(self) -> int:
         """Episodes of one mini-batch, on all devices together."""
         return self.training.groups * self.training.group_size // self.training.mini_batches
@@ -74,17 +78,15 @@ class VerlSettings(RlSettings):
             raise ValueError("user.model: with verl nobody speaks to the policy so far")
         if self.limits.user_turns != LimitSettings().user_turns:
             raise ValueError("limits.user_turns: with verl the prompt is all that is said")
-        if self.alarms != AlarmSettings():
-            raise ValueError("alarms: the native trainer alone raises them")
+        for name in self.unseen_alarms:
+            if name in self.alarms.model_fields_set or name in self.signals.schedule.alarms:
+                raise ValueError(
+                    f"alarms.{name}: it looks at probabilities that verl does not tell, so it is never"
+                    " raised: leave it out, also of signals.schedule.alarms"
+                )
         if self.signals.demonstrations.shaping != "none":
             raise ValueError(
                 "signals.demonstrations.shaping: verl's loss is the same for all tokens; leave it out"
-            )
-        if self.signals.is_supervised:
-            raise ValueError(
-                "signals.schedule, and what goes with it: with verl no phase comes between steps. Make each"
-                " stage a run of its own (docs/verl.md): `train rl --backend verl` of so many steps, `train"
-                " sft` from its model on gold, and `train rl --backend verl` from the model of that"
             )
         if training.groups % training.mini_batches:
             raise ValueError(

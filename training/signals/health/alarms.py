@@ -6,7 +6,7 @@ holds. Source of the causes: the study of collapses of tool-use RL; its text giv
 are chosen here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import isfinite
@@ -23,6 +23,8 @@ __all__ = [
     "Alarm",
     "AlarmBoard",
     "AlarmSettings",
+    "Heard",
+    "Heeded",
     "Level",
     "Raised",
 ]
@@ -174,6 +176,21 @@ class Raised:
         )
 
 
+Heard = Callable[[Raised], None]
+"""Told of each alarm that is raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heeded:
+    """What the alarms of a step ask for."""
+
+    figures: Mapping[str, float]
+    holding: frozenset[str]
+    """Names of the alarms whose condition holds."""
+    is_saved: bool
+    is_stopped: bool
+
+
 @dataclass(slots=True)
 class _Watched:
     """How an alarm stands after a step."""
@@ -217,6 +234,25 @@ class AlarmBoard:
                 signature = _signature(values) if {*figures} & {_POLLUTED, _COLLAPSED} else None
                 raised.append(Raised(step, alarm, action, seen, signature))
         return raised
+
+    def heed(self, step: int, values: Mapping[str, float], hear: Heard) -> Heeded:
+        """Look at the figures of a step, and say what is to be done about it.
+
+        Args:
+            step: Number of the step, from 1.
+            values: Its figures by their names.
+            hear: Told of each alarm that is raised.
+        """
+        raised = self.see(step, values)
+        for each in raised:
+            hear(each)
+        actions = {each.action for each in raised}
+        return Heeded(
+            self.figures,
+            self.holding,
+            is_saved=bool(actions - {"log"}),
+            is_stopped="stop" in actions,
+        )
 
     @property
     def holding(self) -> frozenset[str]:

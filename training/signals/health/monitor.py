@@ -1,10 +1,10 @@
 """What the turns of a step come to, as flat figures: states, reasons, and how often control tokens stand."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from training.render import Tokenizer
-from training.rl.core.playing import PolicyTrajectory
+from training.rl.core.token_log import TokenTurn
 from training.signals.health.structure import Classifier, Reason, State, Stop, Structure
 
 __all__ = ["NUM_TURNS", "structure_figures", "structures_of"]
@@ -15,14 +15,21 @@ _PREFIX = "structure/"
 
 
 def structures_of(
-    played: PolicyTrajectory, classifier: Classifier, tokenizer: Tokenizer
+    ids: Sequence[int], turns: Iterable[TokenTurn], classifier: Classifier, tokenizer: Tokenizer
 ) -> list[Structure]:
-    """Classify each turn of an episode by its tokens, in their order."""
+    """Classify each turn of an episode by its tokens, in their order.
+
+    Args:
+        ids: All tokens of the episode.
+        turns: Where those of the policy stand among them.
+        classifier: Of its dialect.
+        tokenizer: That of the policy.
+    """
     return [
         classifier.of_ids(
-            played.ids[turn.begin : turn.end], tokenizer, Stop.EOS if turn.is_ended else Stop.LENGTH
+            ids[turn.begin : turn.end], tokenizer, Stop.EOS if turn.is_ended else Stop.LENGTH
         )
-        for turn in played.turns
+        for turn in turns
     ]
 
 

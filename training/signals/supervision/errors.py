@@ -7,11 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from astra_mcp.trajectory import Trajectory
+from training.rollout.plan import Rollout
 from training.signals.supervision.guidance import Help, help_of
 from training.signals.supervision.questions import QuestionKey
 from training.signals.supervision.settings import SupervisionSettings
 
-__all__ = ["ErrorQuestion", "group_number", "has_failed", "mine_errors", "played_alone"]
+__all__ = [
+    "ErrorQuestion",
+    "group_label",
+    "group_number",
+    "has_failed",
+    "mine_errors",
+    "played_alone",
+]
 
 _GROUP = "group"
 
@@ -44,6 +52,11 @@ def has_failed(trajectory: Trajectory, settings: SupervisionSettings) -> bool:
 def group_number(trajectory: Trajectory) -> int:
     """Give the number of an episode's group in its run."""
     return int(trajectory.labels[_GROUP])
+
+
+def group_label(rollout: Rollout) -> dict[str, str]:
+    """Give the label from which :func:`group_number` reads it."""
+    return {_GROUP: rollout.labels[_GROUP]}
 
 
 def mine_errors(

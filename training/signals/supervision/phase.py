@@ -1,21 +1,38 @@
-"""What a supervised phase is to learn, gathered from the run itself, and kept beside it to be looked at."""
+"""The supervised phases of a run: when one is due, what it is to learn, and what of it is kept.
+
+How lessons are learned is the trainer's own affair, and all else is here, the same for each.
+"""
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from astra_mcp.synthesis.asking import Asks
+from astra_mcp.trajectory import Trajectory
 from astra_mcp.types import JsonObject
 from training.rl.core.playing import PolicyTrajectory
-from training.signals.supervision.errors import ErrorQuestion, mine_errors
-from training.signals.supervision.guidance import Guidance
+from training.rollout.plan import Rollout
+from training.signals.supervision.errors import ErrorQuestion, group_label, mine_errors
+from training.signals.supervision.guidance import GUIDED, SIGNALS, Guidance, Help
 from training.signals.supervision.lessons import Lesson, lessons_of_gold
 from training.signals.supervision.reflections import Reflection, lessons_of_reflections, reflect
+from training.signals.supervision.schedule import Schedule
 from training.signals.supervision.step_files import StepFiles, TrajectoryStore
 
-__all__ = ["Gathered", "PlayGold", "forget_behind", "gather", "keep_gathered"]
+__all__ = [
+    "Gathered",
+    "Phases",
+    "PlayGold",
+    "forget_behind",
+    "gather",
+    "gold_rollouts",
+    "keep_gathered",
+]
+
+_PLAYED = "trajectories"
+"""Folder of episodes in a run's folder."""
 
 PlayGold = Callable[[Sequence[int], int], Awaitable[Sequence[PolicyTrajectory]]]
 """Plays the gold of the questions of groups, by their numbers, for the phase behind a step."""
@@ -116,3 +133,89 @@ def forget_behind(step: int, folder: Path) -> None:
     """
     StepFiles(folder / "gold", "jsonl").forget_behind(step)
     StepFiles(folder / "phases", "json").forget_behind(step)
+
+
+def gold_rollouts(groups: Iterable[Sequence[Rollout]]) -> list[Rollout]:
+    """Give an episode for each group, like its first, in which gold is played for a phase.
+
+    Args:
+        groups: The episodes of each, as the run plays them.
+    """
+    return [
+        replace(first, labels={**group_label(first), GUIDED: Help.GOLD}) for first, *_ in groups
+    ]
+
+
+class Phases:
+    """The supervised phases of one run.
+
+    A phase belongs to the step before it, and no checkpoint is written between the two. So a run that was
+    killed in a phase makes that step again, and comes to the same phase.
+    """
+
+    def __init__(self, out: Path, guidance: Guidance, play_gold: PlayGold) -> None:
+        """Begin with none.
+
+        Args:
+            out: Folder of the run.
+            guidance: Knows gold, and the settings.
+            play_gold: Plays it.
+        """
+        self._guidance = guidance
+        self._play_gold = play_gold
+        self._played = TrajectoryStore(out / _PLAYED)
+        self._folder = out / SIGNALS
+        self._schedule = Schedule(guidance.settings.schedule)
+
+    @property
+    def done(self) -> tuple[int, ...]:
+        """Steps behind which phases were; it goes into a checkpoint."""
+        return self._schedule.done
+
+    def restore(self, done: Iterable[int]) -> None:
+        """Go on with what a checkpoint held."""
+        self._schedule = Schedule(self._guidance.settings.schedule, done)
+
+    def begin_at(self, step: int) -> None:
+        """Remove what a run left that went further than the step behind which it goes on.
+
+        Raises:
+            ConfigError: A file cannot be removed.
+        """
+        self._played.files.forget_behind(step)
+        forget_behind(step, self._folder)
+
+    def keep(self, step: int, trajectories: Sequence[Trajectory]) -> None:
+        """Keep what was played for a step, from 1: phases learn from it.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        self._played.write(step, trajectories)
+
+    async def due(
+        self, step: int, holding: Collection[str], adviser: Asks | None = None
+    ) -> Gathered | None:
+        """Gather what the phase behind a step is to learn; None where none is due.
+
+        Args:
+            step: Steps that are made, from 1.
+            holding: Names of the alarms whose condition holds with it.
+            adviser: Writes reflections, where a model does.
+
+        Raises:
+            ConfigError: What was played is missing, or a file of reflections cannot be used.
+            ModelError: The model gave no reflection.
+        """
+        if not self._schedule.is_due(step, holding):
+            return None
+        return await gather(step, self._guidance, self._played, self._play_gold, adviser)
+
+    def finish(self, gathered: Gathered, step: int) -> None:
+        """Write down what a phase learned from, and that it is done.
+
+        Raises:
+            ConfigError: It cannot be written.
+        """
+        keep_gathered(gathered, step, self._folder)
+        self._schedule.note(step)
