@@ -9,7 +9,7 @@ import typer
 
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
-from astra_mcp.cli.train.supervisor import open_adviser, signals_shown
+from astra_mcp.cli.train.supervisor import alarms_shown, open_adviser, signals_shown
 from astra_mcp.cli.train.watched import Watched
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
@@ -143,6 +143,7 @@ def _print_plan(
         ),
         "filling": f"spread above {filling.min_spread:g}, age {age}, refills up to {filling.max_refills}",
         "signals": signals_shown(settings),
+        "alarms": alarms_shown(settings),
         "checkpoints": f"every {settings.checkpoints.every} steps into {settings.out}",
     }
     if not as_json:
