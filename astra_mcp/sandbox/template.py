@@ -1,34 +1,32 @@
 """A locked process that has executed one module once, and branches into sessions.
 
 It runs untrusted code, so nothing that it says of itself is believed: the kernel vouches for the process
-that comes out of a branch, and whatever does not fit ends the template with its whole group.
+that comes out of a branch, and puts the session's channel in the place of the only descriptor that it has.
+Whatever does not fit ends the template with its whole group.
 """
 
 from collections.abc import Callable
+from functools import partial
 from socket import socket
 from typing import Self
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError, ToolCodeError
 from astra_mcp.sandbox.channel import Channel, channel_pair
 from astra_mcp.sandbox.forkserver import ForkServer
-from astra_mcp.sandbox.gate import ForkGate
-from astra_mcp.sandbox.handshake import (
-    BranchRefusedError,
-    ModuleSource,
-    begin_session,
-    load_module,
-    wait_until_up,
-)
-from astra_mcp.sandbox.processes import LockedProcess, open_member
+from astra_mcp.sandbox.gate import BranchRefusedError, ForkGate
+from astra_mcp.sandbox.handshake import ModuleSource, begin_session, load_module, wait_until_up
+from astra_mcp.sandbox.processes import LockedProcess, members_of, open_member
 from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.sandbox.session import ProcessSession
 
 __all__ = ["Template"]
 
+_FLOODED = "the tool tried again and again to start processes and was stopped"
 _BRANCHES_PER_CPU_SECOND = 50
 """Branching costs a template 1 to 3 ms of its own processor time, which is limited too."""
 
@@ -89,7 +87,7 @@ class Template:
         listener = await wait_until_up(self._channel)
         if listener is None:
             raise SandboxError("a template came without its fork gate")
-        self._gate = ForkGate(listener, self.pid)
+        self._gate = ForkGate(listener, self.pid, on_flood=self._stop_flooder)
         tasks.start_soon(self._gate.watch)
 
     @property
@@ -116,24 +114,21 @@ class Template:
             SandboxError: It could not; where the process did not do as it was told, the template is dead.
         """
         channel, theirs = channel_pair()
-        channel.ask_for_sender(wanted=True)
         try:
             with theirs:
                 async with self._turn:
                     process = await self._fork(channel, theirs, seed=seed, clock=clock)
         except BaseException as error:
             channel.close()
-            if not isinstance(error, BranchRefusedError):
+            if not isinstance(error, BranchRefusedError) or await self._has_strangers():
                 self.kill("the sandbox of this module had to be stopped")
             raise
-        channel.ask_for_sender(wanted=False)
-
-        def closed(session: ProcessSession) -> None:
-            self._sessions.discard(session)
-            on_closed()
-
         session = ProcessSession(
-            channel, process, self._limits, on_closed=closed, is_lost=self._has_ended
+            channel,
+            process,
+            self._limits,
+            on_closed=partial(self._let_go, on_closed),
+            is_lost=self._has_ended,
         )
         self._sessions.add(session)
         return session
@@ -144,19 +139,35 @@ class Template:
         if self._gate is None or self._killed:
             raise SandboxError("the template is gone")
         self._branches_left -= 1
-        self._gate.grant()
+        self._gate.grant(theirs.fileno())
         try:
-            await self._channel.send({"op": "branch"}, descriptors=[theirs.fileno()])
+            await self._channel.send({"op": "branch"})
+            newcomer = await self._gate.newcomer()
             theirs.close()  # else the end of the other process would not show
-            # One fork passed, so whoever speaks here and is neither the template nor one of its sessions,
-            # which may have kept a hold of the template's channel, is the new process.
-            speaker = await begin_session(channel, seed=seed, clock=clock)
-            is_new = self._gate.is_used and speaker not in {s.pid for s in self._sessions}
+            # Nobody else holds its end of the channel.
+            await begin_session(channel, seed=seed, clock=clock)
         finally:
             self._gate.revoke()
-        if not is_new:
-            raise SandboxError("an older process of a template poses as a new one")
-        return open_member(speaker, leader=self.pid)
+        return open_member(newcomer, leader=self.pid)
+
+    async def _has_strangers(self) -> bool:
+        """Whether there is a process of the group after all, whose template says that it could not fork."""
+        known = {self.pid, *(session.pid for session in self._sessions)}
+        return bool(await to_thread.run_sync(members_of, self.pid) - known)
+
+    def _let_go(self, on_closed: Callable[[], None], session: ProcessSession) -> None:
+        self._sessions.discard(session)
+        if self._gate is not None:
+            self._gate.forget(session.pid)
+        on_closed()
+
+    def _stop_flooder(self, pid: int) -> None:
+        """Stop who goes on asking for processes: each question costs the host more than the asker."""
+        for session in self._sessions:
+            if session.pid == pid:
+                session.kill(_FLOODED)
+                return
+        self.kill(_FLOODED)
 
     def _has_ended(self) -> bool:
         """Whether what keeps the sessions alive is gone; its channel tells before they end."""
