@@ -6,21 +6,18 @@ a fork is stopped once more, at its first step, and gets the session's channel i
 the host puts it there, whatever the code of the new process does.
 """
 
+import asyncio
 import contextlib
 import errno
 import fcntl
 import os
 import select
+import socket
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-import anyio
-from anyio import to_thread
 
 from astra_mcp.errors import SandboxError
-from astra_mcp.sandbox.runtime import START_SECONDS
 from astra_mcp.sandbox.zygote.seccomp import FORK_FLAGS
 from astra_mcp.sandbox.zygote.settings import CHANNEL
 
@@ -28,14 +25,14 @@ __all__ = ["BranchRefusedError", "ForkGate"]
 
 _RECEIVE, _ANSWER, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40182103
 _QUESTION_BYTES = 80
-_QUESTION = struct.Struct("QII16xQQQ")
-"""Id of the question, process that asks, flags; then, of the call, its first three arguments."""
+_QUESTION = struct.Struct("QII16xQ")
+"""Id of the question, process that asks, flags; then, of the call, its first argument."""
 _VERDICT = struct.Struct("QqiI")
 """Id of the question, return value, errno, flags."""
 _DESCRIPTOR = struct.Struct("QIIII")
 """Id of the question, flags, descriptor here, descriptor there, flags of that."""
 _CONTINUE = 1
-_IN_THE_PLACE_OF = 1
+_IN_THE_PLACE_OF, _AND_ANSWER = 1, 2
 _PATIENCE = 16
 """How often a process may ask in vain in its life."""
 
@@ -44,156 +41,142 @@ class BranchRefusedError(SandboxError):
     """A healthy template could not fork, such as when memory is short."""
 
 
-class _Question(NamedTuple):
-    number: int
-    process: int
-    first: int
-    """Flags of a fork; else the call is the first step of a new process."""
-    told: int
-    """Why there is no new process, where its template takes that step."""
-
-
 class ForkGate:
     """Answers the questions of one template and of the sessions that branch from it."""
 
     def __init__(self, listener: int, template: int, *, on_flood: Callable[[int], None]) -> None:
-        """Take over a listener.
+        """Take over a listener, and answer from now on.
 
         Args:
-            listener: Closed by :meth:`watch`.
+            listener: Closed where nobody is left to ask, and by :meth:`close`.
             template: Who may fork.
             on_flood: Told the process that asks in vain again and again.
         """
-        self._listener = listener
+        self._listener: int | None = listener
         self._template = template
         self._on_flood = on_flood
-        self._offered: int | None = None
-        """Channel of the session to come, between grant and revocation."""
+        self._is_open = False
+        """Whether the template may wait for its forks; until it has loaded they fail at once."""
+        self._waiting: int | None = None
+        """Question of the template, which is to fork when a session is wanted."""
+        self._offered: socket.socket | None = None
+        """Channel of the session to come."""
         self._has_forked = False
         """Whether a fork passed since the last grant."""
+        self.newcomer = 0
+        """Process that got the channel of the last grant, for whose id the kernel vouches; 0: none did."""
+        self.refusal: BranchRefusedError | None = None
+        """Why the template could not fork at the last grant."""
         self._members: set[int] = set()
         """Processes that got their channel."""
         self._refused: Counter[int] = Counter()
-        self._outcome: int | BranchRefusedError | None = None
-        self._decided = anyio.Event()
         self._questions = select.poll()
         self._questions.register(listener, select.POLLIN)
-        self._scope = anyio.CancelScope()
+        asyncio.get_running_loop().add_reader(listener, self._on_readable)
 
-    def grant(self, channel: int) -> None:
-        """Let the next fork of the template itself pass, and give what comes of it this descriptor."""
-        self._offered, self._has_forked = channel, False
-        self._outcome, self._decided = None, anyio.Event()
+    def open(self) -> None:
+        """Have the template wait where it asks to fork, from now on."""
+        self._is_open = True
 
-    async def newcomer(self) -> int:
-        """Wait until a new process has its channel; returns its id, for which the kernel vouches.
+    def grant(self, channel: socket.socket) -> None:
+        """Let a fork of the template itself pass, and give what comes of it this end of a channel.
 
-        Raises:
-            BranchRefusedError: The template could not fork.
-            SandboxError: No new process came.
+        It is closed here, at the latest by :meth:`revoke`; where no session comes, the other end shows that.
         """
-        try:
-            with anyio.fail_after(START_SECONDS):
-                await self._decided.wait()
-        except TimeoutError as error:
-            raise SandboxError("a session did not start in time") from error
-        match self._outcome:
-            case int(process):
-                return process
-            case BranchRefusedError() as refusal:
-                raise refusal
-            case None:
-                raise SandboxError("a process ended while a session was to be made of it")
+        self._offered, self._has_forked = channel, False
+        self.newcomer, self.refusal = 0, None
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            with _asker_may_be_gone():
+                self._let_fork(waiting)
 
     def revoke(self) -> None:
         """Let no further fork pass."""
-        self._offered = None
+        offered, self._offered = self._offered, None
+        if offered is not None:
+            offered.close()
 
     def forget(self, process: int) -> None:
         """Let go of a session that is gone; its number may be given to another."""
         self._members.discard(process)
         del self._refused[process]
 
-    async def watch(self) -> None:
-        """Answer until the last process of the group is gone or the gate is closed."""
-        try:
-            with self._scope:
-                while True:
-                    await anyio.wait_readable(self._listener)
-                    if not self._has_question():
-                        return
-                    await self._answer()
-        finally:
-            self._decided.set()
-            os.close(self._listener)
-
     def close(self) -> None:
-        """Stop watching; every fork fails from then on."""
-        self._scope.cancel()
+        """Stop answering; every fork fails from then on."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            asyncio.get_running_loop().remove_reader(listener)
+            os.close(listener)
+        self.revoke()
 
-    def _has_question(self) -> bool:
-        """False where the listener only says that nobody is left; reading it would block then."""
-        return any(events & select.POLLIN for _, events in self._questions.poll(0))
-
-    async def _answer(self) -> None:
-        buffer = bytearray(_QUESTION_BYTES)
-        with _asker_may_be_gone():
-            fcntl.ioctl(self._listener, _RECEIVE, buffer)
-            number, process, _, first, _, told = _QUESTION.unpack_from(buffer)
-            question = _Question(number, process, first, told)
-            if await self._passes(question):
-                self._say(question, (0, 0, _CONTINUE))
-                return
-            self._say(question, (0, -errno.EPERM, 0))
-            self._refused[process] += 1
-            if self._refused[process] == _PATIENCE:
-                self._on_flood(process)
-
-    async def _passes(self, question: _Question) -> bool:
-        if self._offered is None or question.process in self._members:
-            return False
-        is_template = question.process == self._template
-        if question.first == FORK_FLAGS:
-            may_fork = is_template and not self._has_forked
-            self._has_forked |= may_fork
-            return may_fork
-        if is_template and question.told:
-            reason = os.strerror(question.told)
-            self._decide(BranchRefusedError(f"a session could not be started: {reason}"))
-        elif self._has_forked and not is_template:
-            await self._let_in(question, self._offered)
+    def _on_readable(self) -> None:
+        # Else it only says that nobody is left; reading it would block.
+        if any(events & select.POLLIN for _, events in self._questions.poll(0)):
+            self._answer()
         else:
-            return False
-        return True
+            self.close()
 
-    async def _let_in(self, question: _Question, channel: int) -> None:
-        self._offered = None
-        self._members.add(question.process)
+    def _answer(self) -> None:
+        question = bytearray(_QUESTION_BYTES)
+        with _asker_may_be_gone():
+            self._ask_kernel(_RECEIVE, question)
+            number, process, _, argument = _QUESTION.unpack_from(question)
+            is_template = process == self._template
+            if argument == FORK_FLAGS and is_template and self._is_open:
+                if self._offered is None or self._has_forked:
+                    self._waiting = number
+                else:
+                    self._let_fork(number)
+            elif argument == FORK_FLAGS or self._offered is None:
+                self._refuse(number, process)
+            elif is_template and argument:
+                reason = os.strerror(argument)
+                self.refusal = BranchRefusedError(f"a session could not be started: {reason}")
+                self._say(number, value=0)
+                self.revoke()
+            elif self._has_forked and not is_template and process not in self._members:
+                self._let_in(number, process, self._offered)
+                self.revoke()
+            else:
+                self._refuse(number, process)
+
+    def _let_fork(self, number: int) -> None:
+        self._has_forked = True
         try:
-            # In a thread: it waits for the process to be run, which on a busy machine is not at once.
-            await to_thread.run_sync(self._put, question.number, os.dup(channel))
+            self._say(number, flags=_CONTINUE)
         except OSError:
-            self._decided.set()  # without an outcome: it is gone
+            self._has_forked = False  # a signal came in between: it will ask again
             raise
-        self._decide(question.process)
 
-    def _put(self, number: int, channel: int) -> None:
-        """Replace the only descriptor of the process that asks."""
-        request = _DESCRIPTOR.pack(number, _IN_THE_PLACE_OF, channel, CHANNEL, 0)
+    def _let_in(self, number: int, process: int, channel: socket.socket) -> None:
+        """Replace the only descriptor of the process that asks; it is waited for until it has run."""
+        self._members.add(process)
+        place = (_IN_THE_PLACE_OF, channel.fileno(), CHANNEL, 0)
         try:
-            while True:
-                with contextlib.suppress(InterruptedError):
-                    fcntl.ioctl(self._listener, _ADD_DESCRIPTOR, request)
-                    return
-        finally:
-            os.close(channel)
+            with_answer = (place[0] | _AND_ANSWER, *place[1:])
+            self._ask_kernel(_ADD_DESCRIPTOR, _DESCRIPTOR.pack(number, *with_answer))
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            # Linux before 5.14 takes two steps.
+            self._ask_kernel(_ADD_DESCRIPTOR, _DESCRIPTOR.pack(number, *place))
+            self._say(number, value=CHANNEL)
+        self.newcomer = process
 
-    def _decide(self, outcome: int | BranchRefusedError) -> None:
-        self._outcome = outcome
-        self._decided.set()
+    def _refuse(self, number: int, process: int) -> None:
+        self._say(number, error=-errno.EPERM)
+        self._refused[process] += 1
+        if self._refused[process] == _PATIENCE:
+            self._on_flood(process)
 
-    def _say(self, question: _Question, verdict: tuple[int, int, int]) -> None:
-        fcntl.ioctl(self._listener, _ANSWER, _VERDICT.pack(question.number, *verdict))
+    def _say(self, number: int, *, value: int = 0, error: int = 0, flags: int = 0) -> None:
+        self._ask_kernel(_ANSWER, _VERDICT.pack(number, value, error, flags))
+
+    def _ask_kernel(self, request: int, argument: bytes | bytearray) -> None:
+        while self._listener is not None:
+            with contextlib.suppress(InterruptedError):
+                fcntl.ioctl(self._listener, request, argument)
+                return
 
 
 @contextlib.contextmanager
@@ -201,5 +184,5 @@ def _asker_may_be_gone() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.EINTR):  # it was killed
+        if error.errno not in (errno.ENOENT, errno.ESRCH):  # it was killed, or a signal came
             raise

@@ -78,8 +78,9 @@ def decided(
 
 @machines
 def test_a_fork_asks_the_host_and_nothing_else_makes_a_process(machine: str) -> None:
-    assert tool(machine, "clone", FORK_FLAGS) == Action.ALLOW
-    assert gate(machine, "clone", FORK_FLAGS) == Action.ASK_HOST
+    for name, argument in (("clone", FORK_FLAGS), ("pidfd_getfd", 0)):
+        assert tool(machine, name, argument) == Action.ALLOW
+        assert gate(machine, name, argument) == Action.ASK_HOST
     for flags in (0, 17, FORK_FLAGS | 0x8000, FORK_FLAGS | 0x10000000, 0x3D0F00):
         assert tool(machine, "clone", flags) == EPERM
     assert tool(machine, "clone3") == ENOSYS
@@ -124,7 +125,7 @@ def test_a_futex_is_the_own_processs_and_advice_on_memory_is_to_free_it(machine:
 @machines
 def test_the_only_process_control_is_to_die_with_the_parent(machine: str) -> None:
     assert tool(machine, "prctl", 1, signal.SIGKILL) == Action.ALLOW
-    assert gate(machine, "prctl", 1, signal.SIGKILL) == Action.ASK_HOST
+    assert gate(machine, "prctl", 1, signal.SIGKILL) == Action.ALLOW
     for option, value in ((1, 0), (1, signal.SIGTERM), (4, 1), (22, 2), (38, 9)):
         assert tool(machine, "prctl", option, value) == EPERM
 
@@ -157,7 +158,15 @@ def test_another_abi_kills_the_process(machine: str) -> None:
 def test_whatever_is_not_named_is_denied(machine: str, number: int) -> None:
     architecture = TABLES[machine]
     both = {"mmap", "mprotect", "clone", "clone3"}
-    by_arguments = {"prctl", "rt_sigaction", "sendto", "recvfrom", "futex", "madvise"}
+    by_arguments = {
+        "prctl",
+        "pidfd_getfd",
+        "rt_sigaction",
+        "sendto",
+        "recvfrom",
+        "futex",
+        "madvise",
+    }
     for program, allowed in (
         (tool_filter(architecture), TOOL_CALLS | both | by_arguments),
         (server_filter(architecture), SERVER_CALLS | both),

@@ -20,7 +20,7 @@ import pytest
 
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
-from astra_mcp.sandbox import gate as gate_module
+from astra_mcp.sandbox import handshake as handshake_module
 from astra_mcp.sandbox import locked as locked_module
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
@@ -387,7 +387,7 @@ async def unguarded(machine: SandboxReport, limits: SandboxLimits) -> AsyncGener
 async def test_a_template_that_does_not_branch_honestly_is_killed(
     unguarded: LockedSandbox, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate_module, "START_SECONDS", 0.5)
+    monkeypatch.setattr(handshake_module, "START_SECONDS", 0.5)
     bystander = await opened(unguarded, CODE)
     hostile = await unguarded.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=CLOCK)
     with pytest.raises(SandboxError):
@@ -432,13 +432,17 @@ async def test_a_session_cannot_pose_as_the_next_one_and_is_stopped_for_trying(
 
 
 CANNOT_FORK_TWICE = """
-import errno
+import errno, os, select
 forks, fork = [], loop._fork
 def fork_or_not():
     forks.append(1)
-    if len(forks) == 2:
-        raise OSError(errno.EAGAIN, "as the kernel says")
-    return fork()
+    pid = fork()
+    if len(forks) != 2:
+        return pid
+    if pid == 0:
+        os._exit(0)
+    select.poll().poll(200)  # until that one is gone
+    raise OSError(errno.EAGAIN, "as the kernel says")
 loop._fork = fork_or_not
 """
 

@@ -70,13 +70,13 @@ class Kernel:
         """Become the parent of descendants whose own parent ends."""
         self._control(_PR_SET_CHILD_SUBREAPER, 1)
 
-    def die_with_parent(self, told: int = 0) -> None:
-        """Have the kernel kill this process when its parent ends. Cleared by a change of user.
+    def die_with_parent(self) -> None:
+        """Have the kernel kill this process when its parent ends. Cleared by a change of user."""
+        self._control(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
-        Args:
-            told: For a host that is asked about this call; the kernel does not look at it.
-        """
-        self._control(_PR_SET_PDEATHSIG, signal.SIGKILL, told)
+    def call_host(self, number: int, argument: int) -> None:
+        """Make a system call that a filter leaves to the host to answer."""
+        self._call(number, argument)
 
     def hide_memory(self) -> None:
         """Forbid ptrace and ``/proc/PID/mem`` to other processes of the same user."""

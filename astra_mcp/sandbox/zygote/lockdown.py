@@ -49,6 +49,7 @@ class Lockdown:
         self._gate_filter = gate_filter(architecture)
         self._tool_filter = tool_filter(architecture)
         self._seccomp_number = architecture.numbers["seccomp"]
+        self._join_number = architecture.numbers["pidfd_getfd"]
 
     @property
     def landlock_abi(self) -> int:
@@ -105,12 +106,14 @@ class Lockdown:
         self._kernel.die_with_parent()
 
     def join(self, fault: int) -> None:
-        """Ask the host for a channel after a fork, and to die with the parent; it replaces the template's.
+        """After a fork, have the host put a channel in the place of the template's, and die with the parent.
 
         Args:
             fault: 0 in the process that came of the fork; in the template, why there is none.
         """
-        self._kernel.die_with_parent(fault)
+        self._kernel.call_host(self._join_number, fault)
+        if not fault:
+            self.die_with_parent()
 
 
 def drop_root() -> None:

@@ -4,7 +4,6 @@ The same loop runs locked (as a template, and as the sessions that branch from i
 replies are data from an untrusted process: the host checks their size and shape.
 """
 
-import contextlib
 import gc
 import io
 import os
@@ -163,16 +162,16 @@ class ToolProcess:
             size += 1
 
     def _branch(self, join: Callable[[int], None]) -> None:
-        """Fork a session; the host lets one clone through, and gives what comes of it a channel."""
-        try:
-            pid = self._fork()
-        except OSError as error:
-            with contextlib.suppress(OSError):  # the host may have given up on it
+        """Fork sessions from now on: the host lets a clone through, and gives what comes of it a channel.
+
+        Until then the call waits, which spares the host a message and this process a step.
+        """
+        while not self._is_branch:
+            try:
+                self._is_branch = not self._fork()
+            except OSError as error:
                 join(error.errno)
-            return
-        if not pid:
-            join(0)
-            self._is_branch = True
+        join(0)
 
     def _call(self, call: str, function: str, arguments: dict[str, Any]) -> bytes:
         determinism.advance()

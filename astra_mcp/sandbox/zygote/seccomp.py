@@ -62,10 +62,6 @@ class _Test(NamedTuple):
 
 
 _PLAIN_FORK = (_Test(0, _Jump.EQUAL, FORK_FLAGS),)
-_DEATH_SIGNAL = (
-    _Test(0, _Jump.EQUAL, _PR_SET_PDEATHSIG),
-    _Test(1, _Jump.EQUAL, signal.SIGKILL),
-)
 
 
 def denied_with(number: int) -> int:
@@ -79,7 +75,7 @@ def server_filter(architecture: Architecture) -> bytes:
 
 
 def gate_filter(architecture: Architecture) -> bytes:
-    """Filter that asks the host about a fork, and about the first step of a process that came of one.
+    """Filter that asks the host about a fork, and for the channel of what came of it.
 
     It denies nothing: another filter of the same process does, and what that denies is not asked about.
     """
@@ -88,7 +84,8 @@ def gate_filter(architecture: Architecture) -> bytes:
         (
             _Instruction(_LOAD, 0, 0, _NUMBER_OFFSET),
             *_when(numbers["clone"], _PLAIN_FORK, Action.ASK_HOST, Action.ALLOW),
-            *_when(numbers["prctl"], _DEATH_SIGNAL, Action.ASK_HOST, Action.ALLOW),
+            # Not for the kernel: the host answers it.
+            *_when(numbers["pidfd_getfd"], (), Action.ASK_HOST),
             _Instruction(_RETURN, 0, 0, Action.ALLOW),
         )
     )
@@ -108,8 +105,13 @@ def tool_filter(architecture: Architecture) -> bytes:
     no_flags = (_Test(3, _Jump.EQUAL, 0),)  # out-of-band bytes among them
     # By an address in the pages of a library, which all processes map, others could be woken.
     private_futex = (_Test(1, _Jump.ANY_BIT, _FUTEX_PRIVATE_FLAG),)
+    death_signal = (
+        _Test(0, _Jump.EQUAL, _PR_SET_PDEATHSIG),
+        _Test(1, _Jump.EQUAL, signal.SIGKILL),
+    )
     extra = (
-        *_when(numbers["prctl"], _DEATH_SIGNAL, Action.ALLOW, denied),
+        *_when(numbers["pidfd_getfd"], (), Action.ALLOW),
+        *_when(numbers["prctl"], death_signal, Action.ALLOW, denied),
         *_when(numbers["rt_sigaction"], child_signal, denied, Action.ALLOW),
         *_when(numbers["sendto"], no_flags, Action.ALLOW, denied),
         *_when(numbers["recvfrom"], no_flags, Action.ALLOW, denied),

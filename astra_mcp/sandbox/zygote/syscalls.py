@@ -34,7 +34,8 @@ TOOL_CALLS = _names("""
 # The fork server also forks, reaps, signals and restricts its children. It cannot open, connect or exec.
 SERVER_CALLS = TOOL_CALLS | _names("""
     rt_sigaction wait4 waitid kill setsid getppid prctl prlimit64 seccomp pidfd_open close_range
-    landlock_restrict_self dup dup2 dup3 futex madvise sendto recvfrom sendmsg recvmsg getsockname getsockopt
+    landlock_restrict_self dup dup2 dup3 futex madvise sendto recvfrom sendmsg recvmsg getsockname
+    getsockopt pidfd_getfd
     """)
 
 # Denied like a missing permission, so that library code that probes for files goes on.
@@ -111,6 +112,7 @@ _NUMBERS: dict[str, tuple[int, int | None]] = {
     "pidfd_open": (434, 434),
     "clone3": (435, 435),
     "close_range": (436, 436),
+    "pidfd_getfd": (438, 438),
     "faccessat2": (439, 439),
     "landlock_restrict_self": (446, 446),
 }
