@@ -85,6 +85,8 @@ class ForkGate:
         """
         self._offered, self._has_forked = channel, False
         self.newcomer, self.refusal = 0, None
+        if self._listener is None:  # nobody is left to take it
+            self.revoke()
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             with _asker_may_be_gone():

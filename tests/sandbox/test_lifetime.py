@@ -231,7 +231,8 @@ async def test_the_fork_server_starts_at_the_first_use_and_builds_an_ended_templ
     (template,) = below(server_of(locked))
     os.kill(template.pid, signal.SIGKILL)
     await members_become(server_of(locked), 0)
-    session = await locked.open_session(module, seed=1)
+    with anyio.fail_after(20):  # it is seen at once that nobody is left to fork
+        session = await locked.open_session(module, seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
 
 

@@ -79,7 +79,7 @@ async def test_tools_give_way_to_the_host_in_time_and_die_before_it(
     session = await opened(locked, CODE)
     assert await anyio.Path(f"/proc/{session.pid}/oom_score_adj").read_text() == "1000\n"
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    assert os.getpriority(os.PRIO_PROCESS, session.pid) == min(19, own + 5)
+    assert os.getpriority(os.PRIO_PROCESS, session.pid) == min(19, own + 1)
 
 
 Kernel = Callable[[Mapping[int, tuple[int, int]]], None]

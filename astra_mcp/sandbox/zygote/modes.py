@@ -15,8 +15,8 @@ from astra_mcp.sandbox.zygote.settings import Settings
 __all__ = ["MODES"]
 
 
-_NICENESS = 5
-"""Of tools against the host, which answers all of them."""
+_NICENESS = 1
+"""Of tools against the host, which answers all of them. More starves them on a machine that others use."""
 _FIRST_TO_DIE = "1000"
 
 
