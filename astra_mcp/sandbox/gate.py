@@ -15,7 +15,7 @@ import select
 import socket
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.zygote.seccomp import FORK_FLAGS
@@ -182,7 +182,7 @@ class ForkGate:
 
 
 @contextlib.contextmanager
-def _asker_may_be_gone() -> Iterator[None]:
+def _asker_may_be_gone() -> Generator[None]:
     try:
         yield
     except OSError as error:

@@ -18,7 +18,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
+from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError, ToolCodeError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox import handshake as handshake_module
 from astra_mcp.sandbox import locked as locked_module
@@ -486,6 +486,27 @@ async def test_a_template_and_its_sessions_have_their_channel_and_no_other_descr
         session = await unguarded.open_session(module, seed=seed)
         assert await session.call("descriptors", {}) == Returned(value=[3])
         assert await session.call("before", {}) == Returned(value=[3])
+
+
+FORKS_ON = """
+import os
+def fork_on():
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            pass
+"""
+
+
+async def test_who_forks_again_and_again_is_stopped_alone(unguarded: LockedSandbox) -> None:
+    module = await unguarded.load(CODE + FORKS_ON, clock=CLOCK)
+    sibling = await unguarded.open_session(module, seed=1)
+    with pytest.raises(SandboxDiedError, match="again and again to start processes"):
+        await (await unguarded.open_session(module, seed=1)).call("fork_on", {})
+    with pytest.raises(ToolCodeError, match="ended its process while it was loaded"):
+        await unguarded.load(f"{FORKS_ON}\nfork_on()", clock=CLOCK)
+    assert await sibling.call("ready", {}) == Returned(value=1)
 
 
 async def test_a_module_cannot_fork_while_it_loads(locked: LockedSandbox) -> None:

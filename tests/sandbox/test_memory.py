@@ -90,7 +90,10 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     """Sets what the kernel tells of each process: pages that it holds, pages that it was given."""
 
     def tell(usages: Mapping[int, tuple[int, int]]) -> None:
-        monkeypatch.setattr(memory_module, "usage_of", lambda pid: Usage(*usages.get(pid, (0, 0))))
+        def usage_of(pid: int) -> Usage:
+            return Usage(*usages.get(pid, (0, 0)))
+
+        monkeypatch.setattr(memory_module, "usage_of", usage_of)
 
     return tell
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import anyio
 import pytest
@@ -306,8 +306,8 @@ async def test_a_state_that_comes_out_otherwise_after_a_loss_is_a_failure(
     async with opened(server) as session:
         await play(session, TALK)
         await kill_processes(sandbox, is_template=False)
-        start = server.start_process
-        monkeypatch.setattr(server, "start_process", lambda seed: start(seed + 1))
+        other = await server.start_process(seed=8)
+        monkeypatch.setattr(server, "start_process", AsyncMock(return_value=other))
         reply = await session.call("draw", {})
     assert facts(reply) == [FAILED]
     assert "call 2 of 5 (draw)" in reply.cause

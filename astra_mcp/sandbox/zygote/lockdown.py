@@ -49,7 +49,7 @@ class Lockdown:
         self._gate_filter = gate_filter(architecture)
         self._tool_filter = tool_filter(architecture)
         self._seccomp_number = architecture.numbers["seccomp"]
-        self._join_number = architecture.numbers["pidfd_getfd"]
+        self._join_number = architecture.numbers["dup"]
 
     @property
     def landlock_abi(self) -> int:

@@ -4,6 +4,7 @@ The same loop runs locked (as a template, and as the sessions that branch from i
 replies are data from an untrusted process: the host checks their size and shape.
 """
 
+import errno
 import gc
 import io
 import os
@@ -170,7 +171,7 @@ class ToolProcess:
             try:
                 self._is_branch = not self._fork()
             except OSError as error:
-                join(error.errno)
+                join(error.errno or errno.EAGAIN)
         join(0)
 
     def _call(self, call: str, function: str, arguments: dict[str, Any]) -> bytes:

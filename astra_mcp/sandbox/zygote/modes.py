@@ -1,5 +1,6 @@
 """What a launched process can be: a plain session, the fork server, or a test of this machine."""
 
+import contextlib
 import json
 import os
 import socket
@@ -28,7 +29,10 @@ def _give_way() -> None:
     """
     if sys.platform == "linux":
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-        Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_DIE, encoding="ascii")
+        with contextlib.suppress(
+            OSError
+        ):  # else, where /proc cannot be written, the largest dies first
+            Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_DIE, encoding="ascii")
     os.nice(_NICENESS)
 
 

@@ -35,7 +35,7 @@ TOOL_CALLS = _names("""
 SERVER_CALLS = TOOL_CALLS | _names("""
     rt_sigaction wait4 waitid kill setsid getppid prctl prlimit64 seccomp pidfd_open close_range
     landlock_restrict_self dup dup2 dup3 futex madvise sendto recvfrom sendmsg recvmsg getsockname
-    getsockopt pidfd_getfd
+    getsockopt
     """)
 
 # Denied like a missing permission, so that library code that probes for files goes on.
@@ -112,7 +112,6 @@ _NUMBERS: dict[str, tuple[int, int | None]] = {
     "pidfd_open": (434, 434),
     "clone3": (435, 435),
     "close_range": (436, 436),
-    "pidfd_getfd": (438, 438),
     "faccessat2": (439, 439),
     "landlock_restrict_self": (446, 446),
 }
