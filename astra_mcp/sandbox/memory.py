@@ -119,8 +119,10 @@ class MemoryBudget:
 
     def look(self) -> None:
         """Weigh those whose turn it is, and stop the largest until the others are within the budget."""
-        busy = [account for account in self._accounts if account.is_busy()]
-        idle = [account for account in self._accounts if not account.is_busy()]
+        busy: list[Account] = []
+        idle: list[Account] = []
+        for account in self._accounts:
+            (busy if account.is_busy() else idle).append(account)
         for account in (busy + idle)[:_LOOKS]:
             self.held += account.weigh()
             del self._accounts[account]

@@ -143,8 +143,9 @@ class Template:
         """
         channel, theirs = channel_pair()
         try:
-            async with self._turn:
-                process = await self._fork(channel, theirs, seed=seed, clock=clock)
+            with theirs:
+                async with self._turn:
+                    process = await self._fork(channel, theirs, seed=seed, clock=clock)
         except BaseException as error:
             channel.close()
             if not isinstance(error, BranchRefusedError) or await self._has_strangers():
@@ -172,7 +173,6 @@ class Template:
     ) -> LockedProcess:
         gate = self._gate
         if gate is None or self._killed:
-            theirs.close()
             raise SandboxError("the template is gone")
         self._branches_left -= 1
         gate.grant(theirs)
