@@ -61,7 +61,7 @@ def machine_memory() -> int:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Account:
-    """What one process holds beyond what it began with."""
+    """What one process holds beyond what it began with, at most: what it may have copied counts as copied."""
 
     pid: int
     began: int
