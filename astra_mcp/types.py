@@ -277,7 +277,9 @@ class PastCall:
     arguments: Mapping[str, JsonValue]
     outcome: CallOutcome
     result: ToolResult | None = None
-    """What was answered, for servers whose answers are part of their state."""
+    """What was answered: part of the state of some servers, and what a replay has to answer again."""
+    is_cut: bool = False
+    """Whether the result only says that the server's answer was too large."""
 
 
 def tools_hash(tools: Sequence[ToolSpec] | Sequence[Mapping[str, Any]]) -> str:

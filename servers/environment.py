@@ -6,6 +6,7 @@ nor the protocol that its results travel over.
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import anyio
 
@@ -16,7 +17,15 @@ from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
-from astra_mcp.types import CallOutcome, JsonValue, Origin, PastCall, ServerKind, UpstreamReply
+from astra_mcp.types import (
+    CallOutcome,
+    JsonValue,
+    Origin,
+    PastCall,
+    ServerKind,
+    ToolResult,
+    UpstreamReply,
+)
 from servers.tools_only import ToolsOnly, error_reply, refuse_arguments, refuse_unknown
 
 __all__ = ["MAX_KILLS", "EnvironmentServer", "EnvironmentSession"]
@@ -83,9 +92,9 @@ class EnvironmentSession:
     """One caller's own state of an environment: a process, and the calls that made it what it is.
 
     The state is a function of the seed and the applied calls, so a process that a call destroyed is
-    rebuilt by replaying the others. A call that is cancelled takes no effect: its process is given up.
-    What a call destroys is its own doing, up to the last kill, which ends the session with a limit; a sandbox
-    that fails for no fault of the tool code is a failure.
+    rebuilt by replaying the others, which have to answer as they did. A call that is cancelled takes no
+    effect: its process is given up. What a call destroys is its own doing, up to the last kill, which ends
+    the session with a limit; a sandbox that fails for no fault of the tool code is a failure.
     """
 
     def __init__(
@@ -94,8 +103,10 @@ class EnvironmentSession:
         self._server = server
         self._key = key
         self._seed = seed
-        self._applied: list[tuple[str, Mapping[str, JsonValue]]] = [
-            (call.tool, call.arguments) for call in past if call.outcome is CallOutcome.APPLIED
+        self._applied = [
+            _Applied(call.tool, call.arguments, None if call.is_cut else _print_of(call.result))
+            for call in past
+            if call.outcome is CallOutcome.APPLIED
         ]
         self._kills = sum(call.outcome is CallOutcome.KILLED for call in past)
         self._process: SandboxSession | None = None
@@ -118,7 +129,7 @@ class EnvironmentSession:
         del exchange
         if tool not in self._server.known:
             return refuse_unknown(tool, self._server.tools)
-        spec, check = self._server.known[tool]
+        _, check = self._server.known[tool]
         faults = check.faults(arguments)
         if faults:
             return refuse_arguments(tool, faults)
@@ -128,7 +139,7 @@ class EnvironmentSession:
             if self._kills >= MAX_KILLS:
                 return error_reply(_GIVEN_UP, Origin.LIMIT)
             try:
-                answer = await self._run_or_repeat(tool, arguments)
+                result = await self._run_or_repeat(tool, arguments)
             except SandboxDiedError as error:
                 if self._is_closed:
                     raise SandboxError(_CLOSED) from error
@@ -136,7 +147,6 @@ class EnvironmentSession:
             except SandboxError as error:
                 _log.error("session %.8s of %s failed: %s", self._key, self._server.name, error)
                 return error_reply(_UNAVAILABLE, Origin.SANDBOX, cause=str(error))
-        result = render_answer(spec, answer)
         return UpstreamReply(result=result, origin=Origin.TOOL, outcome=CallOutcome.APPLIED)
 
     async def aclose(self) -> None:
@@ -147,9 +157,7 @@ class EnvironmentSession:
             async with self._turn:  # a call may be starting a process just now
                 await self._give_up_process()
 
-    async def _run_or_repeat(
-        self, tool: str, arguments: Mapping[str, JsonValue]
-    ) -> Returned | Raised:
+    async def _run_or_repeat(self, tool: str, arguments: Mapping[str, JsonValue]) -> ToolResult:
         """Run a call; one whose process was lost for no fault of its own runs again on rebuilt state."""
         for _ in range(LOST_RETRIES):
             try:
@@ -163,7 +171,7 @@ class EnvironmentSession:
 
     async def _run(
         self, process: SandboxSession, tool: str, arguments: Mapping[str, JsonValue]
-    ) -> Returned | Raised:
+    ) -> ToolResult:
         is_answered = False
         try:
             answer = await _call_to_its_end(process, tool, arguments)
@@ -171,8 +179,12 @@ class EnvironmentSession:
         finally:
             if not is_answered:  # killed, failed or cancelled: what its state is, nobody knows
                 await self._give_up_process()
-        self._applied.append((tool, dict(arguments)))
-        return answer
+        result = self._render(tool, answer)
+        self._applied.append(_Applied(tool, dict(arguments), _print_of(result)))
+        return result
+
+    def _render(self, tool: str, answer: Returned | Raised) -> ToolResult:
+        return render_answer(self._server.known[tool][0], answer)
 
     async def _rebuild(self) -> SandboxSession:
         """Start a process and replay what was applied.
@@ -180,13 +192,19 @@ class EnvironmentSession:
         Raises:
             SandboxDiedError: It died of calls that it once survived, near their limits, and had to be
                 rebuilt only because another call had destroyed it.
-            SandboxError: It could not be started, or died with nobody to blame for the rebuilding.
+            SandboxError: It could not be started, died with nobody to blame for the rebuilding, or answered
+                otherwise than it did: what it holds is not the state that its caller knows.
         """
         process = self._process = await self._server.start_process(self._seed)
         is_rebuilt = False
         try:
-            for tool, arguments in self._applied:
-                await _call_to_its_end(process, tool, arguments)
+            for number, call in enumerate(self._applied, start=1):
+                answer = await _call_to_its_end(process, call.tool, call.arguments)
+                if call.print not in (None, _print_of(self._render(call.tool, answer))):
+                    raise SandboxError(
+                        f"call {number} of {len(self._applied)} ({call.tool}) was answered otherwise when it "
+                        "was replayed than it is recorded: the state cannot be rebuilt"
+                    )
             is_rebuilt = True
         except SandboxDiedError as error:
             if self._kills:
@@ -212,6 +230,21 @@ class EnvironmentSession:
             return error_reply(text, Origin.LIMIT, CallOutcome.KILLED)
         text = f"{tool} was stopped: {error}. The call had no effect; the state is as it was before it."
         return error_reply(text, Origin.TOOL, CallOutcome.KILLED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A call that made the state what it is."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    print: int | None
+    """Of its result; None where that is not known."""
+
+
+def _print_of(result: ToolResult | None) -> int | None:
+    """Tell results apart in this process: by 64 bits, since the results themselves would fill its memory."""
+    return None if result is None else hash((result.text, result.is_error))
 
 
 _GIVEN_UP = f"{MAX_KILLS} calls were stopped, as many as may be: the state is given up."

@@ -270,7 +270,8 @@ async def open_bundle_sandbox(
     report = examine_machine()
     if report.missing:
         _require_trust(report, bundles, trusted=trusted)
-    async with open_sandbox(settings.sandbox, unsandboxed=bool(report.missing)) as sandbox:
+    limits = settings.sandbox.shared_among(settings.serve.workers)
+    async with open_sandbox(limits, unsandboxed=bool(report.missing)) as sandbox:
         yield sandbox
 
 

@@ -8,8 +8,6 @@ import asyncio
 import os
 import select
 import socket
-import struct
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import anyio
@@ -18,7 +16,6 @@ from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.zygote.frames import PREFIX, encode, join
 
 __all__ = [
-    "Ancillary",
     "Channel",
     "ChannelClosedError",
     "InterruptedWaitError",
@@ -29,10 +26,8 @@ __all__ = [
 
 _CHUNK = 1 << 18
 _AHEAD = 1 << 12
-_CREDENTIALS = struct.Struct("3i")
-"""Process, user and group."""
-_ANCILLARY_BYTES = socket.CMSG_SPACE(_CREDENTIALS.size)
-"""Room for one sender, or for a few descriptors where no sender was asked for."""
+_ANCILLARY_BYTES = socket.CMSG_SPACE(array.array("i").itemsize)
+"""Room for a descriptor."""
 
 
 class ChannelClosedError(SandboxError):
@@ -70,14 +65,6 @@ def channel_pair() -> tuple["Channel", socket.socket]:
     return Channel(ours), theirs
 
 
-class Ancillary(NamedTuple):
-    """What the kernel delivered beside the first bytes of a message."""
-
-    sender: int | None
-    """Process that sent them, as the kernel vouches; None where nobody asked for it."""
-    descriptors: tuple[int, ...]
-
-
 class Channel:
     """Sends and receives frames; one task at a time in each direction."""
 
@@ -95,25 +82,22 @@ class Channel:
         self._is_interrupted = False
         self._waiting: asyncio.Future[None] | None = None
 
-    async def send(
-        self, head: dict[str, object], body: bytes = b"", *, descriptors: Sequence[int] = ()
-    ) -> None:
-        """Send one message, with file descriptors on its first byte.
+    async def send(self, head: dict[str, object], body: bytes = b"") -> None:
+        """Send one message.
 
         Raises:
             ChannelClosedError: The process is gone.
         """
         left = memoryview(encode(head, body))
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
         while left:
             try:
-                sent = self._socket.sendmsg([left], rights if descriptors else [])
+                sent = self._socket.send(left)
             except BlockingIOError:
                 await anyio.wait_writable(self._socket)
             except OSError as error:
                 raise ChannelClosedError("the process ended") from error
             else:
-                left, descriptors = left[sent:], ()
+                left = left[sent:]
 
     def read_ahead(self) -> None:
         """Take in what has arrived at once, where nothing more comes beside the bytes."""
@@ -179,24 +163,24 @@ class Channel:
             await self._fill(PREFIX.size)
         return await self._finish(head_limit, body_limit)
 
-    async def receive_with_ancillary(self, *, head_limit: int) -> tuple[Message, Ancillary]:
-        """Read a message without a body, and what the kernel says about its first bytes.
+    async def receive_with_descriptors(self, *, head_limit: int) -> tuple[Message, tuple[int, ...]]:
+        """Read a message without a body, and the descriptors that come with its first bytes.
 
         Raises:
             ChannelClosedError: The process is gone.
             OversizedMessageError: The head is announced as larger than its limit, in bytes.
         """
-        start, ancillary = await self._start()
+        start, descriptors = await self._start()
         try:
             self._arrived += start
             await self._fill(PREFIX.size)
-            return await self._finish(head_limit, 0), ancillary
+            return await self._finish(head_limit, 0), descriptors
         except BaseException:
-            for descriptor in ancillary.descriptors:
+            for descriptor in descriptors:
                 os.close(descriptor)
             raise
 
-    async def _start(self) -> tuple[bytes, Ancillary]:
+    async def _start(self) -> tuple[bytes, tuple[int, ...]]:
         self._unwatch()  # the event loop has one watch for each socket
         while True:
             try:
@@ -208,7 +192,7 @@ class Channel:
                 raise ChannelClosedError("the process ended") from error
             if not start:
                 raise ChannelClosedError("the process ended")
-            return start, _parse_ancillary(control)
+            return start, _descriptors_of(control)
 
     async def _finish(self, head_limit: int, body_limit: int) -> Message:
         head_size, body_size = PREFIX.unpack_from(self._arrived)
@@ -279,10 +263,6 @@ class Channel:
             self._is_watched = False
             asyncio.get_running_loop().remove_reader(self._socket)
 
-    def ask_for_sender(self, wanted: bool) -> None:
-        """Have the kernel attach the sender's process id to what arrives, or no longer."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, int(wanted))
-
     @property
     def has_unread(self) -> bool:
         """True where bytes of the process wait to be received, or its end does."""
@@ -304,12 +284,9 @@ class Channel:
         self._socket.close()
 
 
-def _parse_ancillary(control: list[tuple[int, int, bytes]]) -> Ancillary:
-    sender: int | None = None
+def _descriptors_of(control: list[tuple[int, int, bytes]]) -> tuple[int, ...]:
     descriptors = array.array("i")
     for _, kind, data in control:
-        if kind == socket.SCM_CREDENTIALS:
-            sender = _CREDENTIALS.unpack(data)[0]
-        elif kind == socket.SCM_RIGHTS:
+        if kind == socket.SCM_RIGHTS:
             descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
-    return Ancillary(sender, tuple(descriptors))
+    return tuple(descriptors)

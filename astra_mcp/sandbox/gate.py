@@ -1,80 +1,190 @@
 """Decides about each fork of a template's group: one passes per request of the host, the others fail.
 
 The kernel stops the call and asks over a listener (seccomp user notification). The answer may be "go on",
-because the flags that were checked are in a register, where nobody can change them afterwards.
+because the flags that were checked are in a register, where nobody can change them afterwards. What came of
+a fork is stopped once more, at its first step, and gets the session's channel in the place of its template's:
+the host puts it there, whatever the code of the new process does.
 """
 
+import asyncio
+import contextlib
 import errno
 import fcntl
 import os
 import select
+import socket
 import struct
+from collections import Counter
+from collections.abc import Callable, Generator
 
-import anyio
+from astra_mcp.errors import SandboxError
+from astra_mcp.sandbox.zygote.seccomp import FORK_FLAGS
+from astra_mcp.sandbox.zygote.settings import CHANNEL
 
-__all__ = ["ForkGate"]
+__all__ = ["BranchRefusedError", "ForkGate"]
 
-_RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
+_RECEIVE, _ANSWER, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40182103
 _QUESTION_BYTES = 80
-_QUESTION = struct.Struct("QI")
-"""Id of the question, process that asks."""
+_QUESTION = struct.Struct("QII16xQ")
+"""Id of the question, process that asks, flags; then, of the call, its first argument."""
 _VERDICT = struct.Struct("QqiI")
 """Id of the question, return value, errno, flags."""
+_DESCRIPTOR = struct.Struct("QIIII")
+"""Id of the question, flags, descriptor here, descriptor there, flags of that."""
 _CONTINUE = 1
+_IN_THE_PLACE_OF, _AND_ANSWER = 1, 2
+_PATIENCE = 16
+"""How often a process may ask in vain in its life."""
+
+
+class BranchRefusedError(SandboxError):
+    """A healthy template could not fork, such as when memory is short."""
 
 
 class ForkGate:
     """Answers the questions of one template and of the sessions that branch from it."""
 
-    def __init__(self, listener: int, template: int) -> None:
-        self._listener = listener
+    def __init__(self, listener: int, template: int, *, on_flood: Callable[[int], None]) -> None:
+        """Take over a listener, and answer from now on.
+
+        Args:
+            listener: Closed where nobody is left to ask, and by :meth:`close`.
+            template: Who may fork.
+            on_flood: Told the process that asks in vain again and again.
+        """
+        self._listener: int | None = listener
         self._template = template
-        self._granted = False
-        self.is_used = False
+        self._on_flood = on_flood
+        self._is_open = False
+        """Whether the template may wait for its forks; until it has loaded they fail at once."""
+        self._waiting: int | None = None
+        """Question of the template, which is to fork when a session is wanted."""
+        self._offered: socket.socket | None = None
+        """Channel of the session to come."""
+        self._has_forked = False
         """Whether a fork passed since the last grant."""
+        self.newcomer = 0
+        """Process that got the channel of the last grant, for whose id the kernel vouches; 0: none did."""
+        self.refusal: BranchRefusedError | None = None
+        """Why the template could not fork at the last grant."""
+        self._members: set[int] = set()
+        """Processes that got their channel."""
+        self._refused: Counter[int] = Counter()
         self._questions = select.poll()
         self._questions.register(listener, select.POLLIN)
-        self._scope = anyio.CancelScope()
+        asyncio.get_running_loop().add_reader(listener, self._on_readable)
 
-    def grant(self) -> None:
-        """Let the next fork of the template itself pass."""
-        self._granted = True
-        self.is_used = False
+    def open(self) -> None:
+        """Have the template wait where it asks to fork, from now on."""
+        self._is_open = True
+
+    def grant(self, channel: socket.socket) -> None:
+        """Let a fork of the template itself pass, and give what comes of it this end of a channel.
+
+        It is closed here, at the latest by :meth:`revoke`; where no session comes, the other end shows that.
+        """
+        self._offered, self._has_forked = channel, False
+        self.newcomer, self.refusal = 0, None
+        if self._listener is None:  # nobody is left to take it
+            self.revoke()
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            with _asker_may_be_gone():
+                self._let_fork(waiting)
 
     def revoke(self) -> None:
         """Let no further fork pass."""
-        self._granted = False
+        offered, self._offered = self._offered, None
+        if offered is not None:
+            offered.close()
 
-    async def watch(self) -> None:
-        """Answer until the last process of the group is gone or the gate is closed."""
-        try:
-            with self._scope:
-                while True:
-                    await anyio.wait_readable(self._listener)
-                    if not self._has_question():
-                        return
-                    self._answer()
-        finally:
-            os.close(self._listener)
+    def forget(self, process: int) -> None:
+        """Let go of a session that is gone; its number may be given to another."""
+        self._members.discard(process)
+        del self._refused[process]
 
     def close(self) -> None:
-        """Stop watching; every fork fails from then on."""
-        self._scope.cancel()
+        """Stop answering; every fork fails from then on."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            asyncio.get_running_loop().remove_reader(listener)
+            os.close(listener)
+        self.revoke()
 
-    def _has_question(self) -> bool:
-        """False where the listener only says that nobody is left; reading it would block then."""
-        return any(events & select.POLLIN for _, events in self._questions.poll(0))
+    def _on_readable(self) -> None:
+        # Else it only says that nobody is left; reading it would block.
+        if any(events & select.POLLIN for _, events in self._questions.poll(0)):
+            self._answer()
+        else:
+            self.close()
 
     def _answer(self) -> None:
         question = bytearray(_QUESTION_BYTES)
+        with _asker_may_be_gone():
+            self._ask_kernel(_RECEIVE, question)
+            number, process, _, argument = _QUESTION.unpack_from(question)
+            is_template = process == self._template
+            if argument == FORK_FLAGS and is_template and self._is_open:
+                if self._offered is None or self._has_forked:
+                    self._waiting = number
+                else:
+                    self._let_fork(number)
+            elif argument == FORK_FLAGS or self._offered is None:
+                self._refuse(number, process)
+            elif is_template and argument:
+                reason = os.strerror(argument)
+                self.refusal = BranchRefusedError(f"a session could not be started: {reason}")
+                self._say(number, value=0)
+                self.revoke()
+            elif self._has_forked and not is_template and process not in self._members:
+                self._let_in(number, process, self._offered)
+                self.revoke()
+            else:
+                self._refuse(number, process)
+
+    def _let_fork(self, number: int) -> None:
+        self._has_forked = True
         try:
-            fcntl.ioctl(self._listener, _RECEIVE, question)
-            number, process = _QUESTION.unpack_from(question)
-            passes = self._granted and process == self._template
-            if passes:
-                self._granted, self.is_used = False, True
-            verdict = (0, 0, _CONTINUE) if passes else (0, -errno.EPERM, 0)
-            fcntl.ioctl(self._listener, _ANSWER, _VERDICT.pack(number, *verdict))
+            self._say(number, flags=_CONTINUE)
+        except OSError:
+            self._has_forked = False  # a signal came in between: it will ask again
+            raise
+
+    def _let_in(self, number: int, process: int, channel: socket.socket) -> None:
+        """Replace the only descriptor of the process that asks; it is waited for until it has run."""
+        self._members.add(process)
+        place = (_IN_THE_PLACE_OF, channel.fileno(), CHANNEL, 0)
+        try:
+            with_answer = (place[0] | _AND_ANSWER, *place[1:])
+            self._ask_kernel(_ADD_DESCRIPTOR, _DESCRIPTOR.pack(number, *with_answer))
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.EINTR):  # the asking process was killed
+            if error.errno != errno.EINVAL:
                 raise
+            # Linux before 5.14 takes two steps.
+            self._ask_kernel(_ADD_DESCRIPTOR, _DESCRIPTOR.pack(number, *place))
+            self._say(number, value=CHANNEL)
+        self.newcomer = process
+
+    def _refuse(self, number: int, process: int) -> None:
+        self._say(number, error=-errno.EPERM)
+        self._refused[process] += 1
+        if self._refused[process] == _PATIENCE:
+            self._on_flood(process)
+
+    def _say(self, number: int, *, value: int = 0, error: int = 0, flags: int = 0) -> None:
+        self._ask_kernel(_ANSWER, _VERDICT.pack(number, value, error, flags))
+
+    def _ask_kernel(self, request: int, argument: bytes | bytearray) -> None:
+        while self._listener is not None:
+            with contextlib.suppress(InterruptedError):
+                fcntl.ioctl(self._listener, request, argument)
+                return
+
+
+@contextlib.contextmanager
+def _asker_may_be_gone() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ESRCH):  # it was killed, or a signal came
+            raise

@@ -3,7 +3,6 @@
 Knows the wire and the module's text; does not know how the process came to be.
 """
 
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -20,7 +19,6 @@ from astra_mcp.sandbox.runtime import START_SECONDS
 from astra_mcp.types import canonical_json
 
 __all__ = [
-    "BranchRefusedError",
     "ModuleSource",
     "begin_session",
     "load_module",
@@ -67,10 +65,6 @@ def nanoseconds(clock: datetime) -> int:
     return (clock - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
-class BranchRefusedError(SandboxError):
-    """A healthy process could not do as it was asked, such as fork when memory is short."""
-
-
 async def wait_until_up(channel: Channel) -> int | None:
     """Wait for a new process; returns the descriptor that came with its first words, if any.
 
@@ -79,10 +73,10 @@ async def wait_until_up(channel: Channel) -> int | None:
     """
     try:
         with anyio.fail_after(START_SECONDS):
-            _, ancillary = await channel.receive_with_ancillary(head_limit=_HEAD_LIMIT)
+            _, descriptors = await channel.receive_with_descriptors(head_limit=_HEAD_LIMIT)
     except TimeoutError as error:
         raise SandboxError("a tool process did not start in time") from error
-    return ancillary.descriptors[0] if ancillary.descriptors else None
+    return descriptors[0] if descriptors else None
 
 
 async def load_module(
@@ -120,26 +114,17 @@ async def load_module(
         raise ToolCodeError(f"{place}: {head.get('kind')}: {head.get('message')}")
 
 
-async def begin_session(channel: Channel, *, seed: int, clock: int) -> int | None:
-    """Set clock and seed of a process that holds the module; returns who answered, if asked for.
+async def begin_session(channel: Channel, *, seed: int, clock: int) -> None:
+    """Set clock and seed of a process that holds the module.
 
     Raises:
-        BranchRefusedError: The process says that it cannot.
         SandboxError: It did not answer as it should.
     """
     try:
         with anyio.fail_after(START_SECONDS):
             await channel.send({"op": "begin", "seed": seed, "clock": clock})
-            message, ancillary = await channel.receive_with_ancillary(head_limit=_HEAD_LIMIT)
+            message = await channel.receive(head_limit=_HEAD_LIMIT, body_limit=0)
     except TimeoutError as error:
         raise SandboxError("a session did not start in time") from error
-    for descriptor in ancillary.descriptors:
-        os.close(descriptor)  # nobody asked for it
-    head = parse_head(message)
-    if head.get("status") == "failed":
-        raise BranchRefusedError(
-            f"a session could not be started: {str(head.get('message'))[:200]}"
-        )
-    if head.get("status") != "ready":
+    if parse_head(message).get("status") != "ready":
         raise SandboxError("a session did not start as it should")
-    return ancillary.sender

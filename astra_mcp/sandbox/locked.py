@@ -18,6 +18,7 @@ from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.forkserver import ForkServer
 from astra_mcp.sandbox.handshake import ModuleSource, nanoseconds
+from astra_mcp.sandbox.memory import LOOK_SECONDS, MemoryBudget, machine_memory
 from astra_mcp.sandbox.protocol import ModuleId, SandboxLimits, SandboxReport
 from astra_mcp.sandbox.runtime import Runtime, settings_for
 from astra_mcp.sandbox.session import ProcessSession
@@ -74,6 +75,7 @@ class LockedSandbox:
         self._retired: set[Template] = set()
         """Templates that only live on for their sessions."""
         self._turns: defaultdict[ModuleId, anyio.Lock] = defaultdict(anyio.Lock)
+        self._budget = MemoryBudget(limits.total_memory_bytes or machine_memory() // 2)
         self._server: ForkServer | None = None
         self._server_turn = anyio.Lock()
         self._closed = False
@@ -182,13 +184,13 @@ class LockedSandbox:
     async def _build(self, source: ModuleSource) -> Template:
         server = await self._running_server()
         try:
-            return await Template.start(server, source, self._limits, self._tasks)
+            return await Template.start(server, source, self._limits, self._budget)
         except SandboxError:
             if server.is_alive:
                 raise
         # It ended under our hands; one fresh one is tried.
         server = await self._running_server()
-        return await Template.start(server, source, self._limits, self._tasks)
+        return await Template.start(server, source, self._limits, self._budget)
 
     def _evict(self) -> None:
         """Close retired templates without a session, and the idle ones over the bound."""
@@ -210,12 +212,18 @@ class LockedSandbox:
                 settings = settings_for(self._limits, self._runtime)
                 self._server = await ForkServer.start(self._runtime, settings)
                 self._tasks.start_soon(self._watch, self._server)
+                self._tasks.start_soon(self._watch_memory, self._server)
             return self._server
 
     async def _watch(self, server: ForkServer) -> None:
         """When the fork server ends, whatever it forked must end too."""
         await server.wait_ended()
         await self._bury(server)
+
+    async def _watch_memory(self, server: ForkServer) -> None:
+        while self._server is server:
+            self._budget.look()
+            await anyio.sleep(LOOK_SECONDS)
 
     async def _bury(self, server: ForkServer) -> None:
         if self._server is not server:

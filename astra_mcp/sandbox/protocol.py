@@ -8,10 +8,11 @@ from untrusted code: its values are never evaluated, its claims about itself nev
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NewType, Protocol
+from typing import NewType, Protocol, Self
 
 from pydantic import Field
 
+from astra_mcp.sandbox.memory import machine_memory
 from astra_mcp.types import FrozenModel, JsonValue
 
 __all__ = [
@@ -29,10 +30,16 @@ ModuleId = NewType("ModuleId", str)
 
 
 class SandboxLimits(FrozenModel):
-    """Bounds of the processes; all but the last one of one session's. The host enforces the hard ones."""
+    """Bounds of the processes; all but ``total_memory_bytes`` and ``idle_templates`` of one session's.
+
+    The host enforces the hard ones.
+    """
 
     memory_bytes: int = Field(default=512 << 20, ge=64 << 20)
     """Address space of the process (RLIMIT_AS), which is its total: it has no children."""
+    total_memory_bytes: int | None = Field(default=None, ge=64 << 20)
+    """What all processes of a sandbox may hold together; half of the machine's memory where it is None, which
+    the workers of a gateway share. Where they hold more, the largest is stopped."""
     cpu_seconds: int = Field(default=60, ge=1)
     """Processor time over the life of the session (RLIMIT_CPU)."""
     load_seconds: float = Field(default=5.0, gt=0)
@@ -50,6 +57,12 @@ class SandboxLimits(FrozenModel):
     idle_templates: int = Field(default=32, ge=1)
     """Processes without a session that are kept, the last ones used, to make the next session from; one that
     has sessions is never closed for others."""
+
+    def shared_among(self, sandboxes: int) -> Self:
+        """Limits of each of so many sandboxes, of which none is to take the memory that is meant for all."""
+        if self.total_memory_bytes is not None:
+            return self
+        return self.model_copy(update={"total_memory_bytes": machine_memory() // 2 // sandboxes})
 
 
 class SandboxReport(FrozenModel):

@@ -94,6 +94,11 @@ class ProcessSession:
         """Id of the process, for whoever looks at the machine."""
         return self._process.pid
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call is under way."""
+        return self._turn.locked()
+
     async def call(self, function: str, arguments: Mapping[str, JsonValue]) -> Returned | Raised:
         """Call a function; see :meth:`astra_mcp.sandbox.protocol.SandboxSession.call`."""
         async with self._turn:

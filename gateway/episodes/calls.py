@@ -42,7 +42,7 @@ from gateway.api.seams import abilities
 from gateway.api.wire import EpisodeLimits
 from gateway.episodes.failures import FailurePlan, InjectedFailure
 from gateway.episodes.known_answers import KnownAnswers
-from gateway.episodes.record import CallLines, EpisodeEnded
+from gateway.episodes.record import CallLines, EpisodeEnded, too_large
 from gateway.episodes.shown_tools import Shown
 from gateway.episodes.turns import Turn, ask_server
 
@@ -328,7 +328,7 @@ class Execution:
         except NoMemoryError:
             answer = _UNSHOWN
         if answer.size > self.limits.result_bytes:
-            answer = encode_result(_too_large(answer.size, self.limits.result_bytes))
+            answer = encode_result(too_large(answer.size, self.limits.result_bytes))
         return Settled(answer, reply.origin, reply.outcome, None, resent=reply.resent)
 
     def _fail(
@@ -416,9 +416,4 @@ def too_large_arguments(arguments: Mapping[str, JsonValue], limit_bytes: int) ->
 def within_limit(result: ToolResult, limit_bytes: int) -> ToolResult:
     """Answer the result, or an error that says how large it is where it exceeds the limit."""
     size = len(orjson.dumps([result.content, result.structured]))
-    return result if size <= limit_bytes else _too_large(size, limit_bytes)
-
-
-def _too_large(size: int, limit_bytes: int) -> ToolResult:
-    text = f"The result has {size} bytes; at most {limit_bytes} are allowed. Ask for less at once."
-    return ToolResult.from_text(text, is_error=True)
+    return result if size <= limit_bytes else too_large(size, limit_bytes)

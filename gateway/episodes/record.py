@@ -10,6 +10,7 @@ part is cut off again, at once or before the next one.
 
 import errno
 import os
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,6 +57,7 @@ __all__ = [
     "RecordFile",
     "read_record",
     "record_path",
+    "too_large",
 ]
 
 RECORD_VERSION = 2
@@ -358,7 +360,7 @@ def read_record(path: Path) -> Record:
         opened=reading.opened,
         calls=calls,
         finished_calls=tuple(reading.finished.values()),
-        past=_past_of(reading.finished.values()),
+        past=_past_of(reading.finished.values(), reading.opened.limits.result_bytes),
         agent_calls=sum(not c.is_over_limit and not (c.result and c.result.asks) for c in calls),
         solved=frozenset(i for c in calls for i in c.solved),
         told=frozenset(i for c in calls for i in c.told),
@@ -375,11 +377,30 @@ def _no_event(path: Path, number: int, error: ValueError) -> RecordError:
     return RecordError(f"{_short(path)}: line {number} is not a record event: {fault}")
 
 
-def _past_of(calls: Iterable[FinishedCall]) -> dict[str, tuple[PastCall, ...]]:
+def too_large(size: int, limit_bytes: int) -> ToolResult:
+    """What is answered and recorded in the place of a larger result than an episode allows."""
+    text = f"The result has {size} bytes; at most {limit_bytes} are allowed. Ask for less at once."
+    return ToolResult.from_text(text, is_error=True)
+
+
+def _is_too_large(result: ToolResult | None, limit_bytes: int) -> bool:
+    if result is None or not result.is_error:
+        return False
+    size = next(iter(re.findall(r"[0-9]+", result.text)), None)
+    return size is not None and result == too_large(int(size), limit_bytes)
+
+
+def _past_of(calls: Iterable[FinishedCall], limit_bytes: int) -> dict[str, tuple[PastCall, ...]]:
     past: defaultdict[str, list[PastCall]] = defaultdict(list)
     for c in calls:
         if c.server is not None and c.tool is not None:
-            call = PastCall(tool=c.tool, arguments=c.arguments, outcome=c.outcome, result=c.result)
+            call = PastCall(
+                tool=c.tool,
+                arguments=c.arguments,
+                outcome=c.outcome,
+                result=c.result,
+                is_cut=_is_too_large(c.result, limit_bytes),
+            )
             past[c.server].append(call)
     return {server: tuple(made) for server, made in past.items()}
 

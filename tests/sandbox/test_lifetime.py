@@ -18,8 +18,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
+from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError, ToolCodeError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
+from astra_mcp.sandbox import handshake as handshake_module
 from astra_mcp.sandbox import locked as locked_module
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
@@ -50,7 +51,6 @@ while "self" not in frame.f_locals:
     frame = frame.f_back
 loop = frame.f_locals["self"]
 """
-REFUSES_TO_DIE_WITH_PARENT = CODE + FIND_LOOP + "loop._after_branch = None\n"
 UNGUARDED = replace(Runtime.default(), import_guard=False)
 """Where tool code reaches into the runtime, as hostile code is taken to be able to."""
 
@@ -108,10 +108,9 @@ async def test_kills_in_mid_call_leave_no_process(
     assert new_below(strangers) == []
 
 
-@pytest.mark.parametrize("code", [CODE, REFUSES_TO_DIE_WITH_PARENT], ids=["honest", "hostile"])
-def test_killing_the_host_under_load_ends_every_process(code: str) -> None:
+def test_killing_the_host_under_load_ends_every_process() -> None:
     host = subprocess.Popen(
-        [sys.executable, str(HERE / "doomed_host.py"), code],
+        [sys.executable, str(HERE / "doomed_host.py"), CODE],
         env={**os.environ, "PYTHONPATH": str(HERE.parents[1])},
         stdout=subprocess.PIPE,
         text=True,
@@ -127,12 +126,10 @@ def test_killing_the_host_under_load_ends_every_process(code: str) -> None:
     assert wait_until_gone(handles, 20) == 0
 
 
-@pytest.mark.parametrize("code", [CODE, REFUSES_TO_DIE_WITH_PARENT], ids=["honest", "hostile"])
 async def test_when_the_fork_server_is_killed_sessions_end_and_the_next_one_works(
-    unguarded: LockedSandbox, code: str
+    locked: LockedSandbox,
 ) -> None:
-    locked = unguarded
-    module = await locked.load(code, clock=CLOCK)
+    module = await locked.load(CODE, clock=CLOCK)
     session = await locked.open_session(module, seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
     first = server_of(locked)
@@ -234,7 +231,8 @@ async def test_the_fork_server_starts_at_the_first_use_and_builds_an_ended_templ
     (template,) = below(server_of(locked))
     os.kill(template.pid, signal.SIGKILL)
     await members_become(server_of(locked), 0)
-    session = await locked.open_session(module, seed=1)
+    with anyio.fail_after(20):  # it is seen at once that nobody is left to fork
+        session = await locked.open_session(module, seed=1)
     assert await session.call("ready", {}) == Returned(value=1)
 
 
@@ -356,16 +354,26 @@ async def test_an_answer_too_many_is_never_taken_for_that_of_the_next_call(
 
 
 IMPOSTORS = {
-    "answers-itself-without-forking": (
-        "def branch(descriptor):\n"
-        "    import socket\n"
-        "    from astra_mcp.sandbox.zygote import frames as wire\n"
-        "    wire.receive_with_descriptor(s := socket.socket(fileno=descriptor))\n"
-        "    s.sendall(wire.encode({'status': 'ready'}))\n"
+    "joins-without-a-fork": "loop._branch = lambda join: join(0)\n",
+    "hangs-up": "import os\nloop._branch = lambda join: os.close(3)\n",
+    "exits": "import os\nloop._branch = lambda join: os._exit(0)\n",
+    "answers-in-place-of-what-it-forked": (
+        "import os\n"
+        "from astra_mcp.sandbox.zygote import frames as wire\n"
+        "def branch(join):\n"
+        "    if os.fork():\n"
+        "        loop._channel.sendall(wire.encode({'status': 'ready'}))\n"
+        "    else:\n"
+        "        os._exit(0)\n"
         "loop._branch = branch\n"
     ),
-    "hangs-up": "import socket\nloop._branch = lambda descriptor: socket.socket(fileno=descriptor).close()\n",
-    "exits": "import os\nloop._branch = lambda descriptor: os._exit(0)\n",
+    "hides-what-it-forked": (
+        "import os, select\n"
+        "loop._branch = lambda join: join(11) if os.fork() else select.poll().poll()\n"
+    ),
+    "makes-a-session-that-does-not-join": (
+        "import os, select\nloop._branch = lambda join: os.fork() or select.poll().poll()\n"
+    ),
 }
 
 
@@ -378,8 +386,9 @@ async def unguarded(machine: SandboxReport, limits: SandboxLimits) -> AsyncGener
 
 @pytest.mark.parametrize("name", IMPOSTORS)
 async def test_a_template_that_does_not_branch_honestly_is_killed(
-    unguarded: LockedSandbox, name: str
+    unguarded: LockedSandbox, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(handshake_module, "START_SECONDS", 0.5)
     bystander = await opened(unguarded, CODE)
     hostile = await unguarded.load(CODE + FIND_LOOP + IMPOSTORS[name], clock=CLOCK)
     with pytest.raises(SandboxError):
@@ -389,73 +398,115 @@ async def test_a_template_that_does_not_branch_honestly_is_killed(
 
 
 THIEF = """
-import json, os, select, socket
-from astra_mcp.sandbox.zygote import frames as wire
-template, leader, channels, began = loop._channel, os.getpid(), [], []
+import os, signal
+tried = []
 
-def wait(milliseconds=None):
-    poll = select.poll()
-    for channel in channels:
-        poll.register(channel.fileno(), select.POLLIN)
-    return {descriptor for descriptor, _ in poll.poll(milliseconds)}
-
-def lead():
-    _, descriptor = wire.receive_with_descriptor(template)
-    if os.fork():
-        while True:  # the first session answers from here on
-            wait(1)
-            if FORKS:
-                try:
-                    os.fork()
-                except OSError:
-                    continue
-                if os.getpid() != leader:
-                    select.poll().poll()
-    channels.extend([template, socket.socket(fileno=descriptor)])
+def try_to_join(*_):
+    for attempt in (lambda: loop._join(0), os.fork):
+        try:
+            attempt()
+        except OSError:
+            continue
+        tried.append("joined")
 
 def pose():
-    for channel in [c for c in channels if c.fileno() in wait()]:
-        try:
-            frame, descriptor = wire.receive_with_descriptor(channel)
-        except EOFError:
-            channels.remove(channel)
-            continue
-        if not frame.head:
-            head = {"status": "returned", "call": wire.decode(frame.body)[0], "output": ""}
-            channel.sendall(wire.encode(head, json.dumps(os.getpid()).encode()))
-        elif frame.head["op"] == "branch":
-            channels.append(socket.socket(fileno=descriptor))
-        else:
-            select.poll().poll(200 if len(channels) > 2 else 0)  # so that a fork passes before
-            answer = "ready" if began or not REFUSES else "failed"
-            began.append(channel.fileno())
-            channel.sendall(wire.encode({"status": answer}))
+    signal.signal(signal.SIGALRM, try_to_join)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
 
-loop._answer = lambda: lead() if os.getpid() == leader else pose()
+def pid(): return [os.getpid(), tried]
 """
 
 
-@pytest.mark.parametrize("forks", [False, True], ids=["without-a-fork", "behind-a-fork"])
-async def test_a_session_cannot_pose_as_the_next_one(unguarded: LockedSandbox, forks: bool) -> None:
-    code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = {forks}, False\n{THIEF}"
-    module = await unguarded.load(code, clock=CLOCK)
-    first = await unguarded.open_session(module, seed=1)
-    assert await first.call("pid", {}) == Returned(value=first.pid)
-    second = await unguarded.open_session(module, seed=2)
-    assert second.pid != first.pid
-    assert await second.call("pid", {}) == Returned(value=second.pid)
-    with pytest.raises(SandboxLostError):
-        await first.call("pid", {})
-
-
-async def test_a_process_that_refused_to_be_a_session_is_none_later(
+async def test_a_session_cannot_pose_as_the_next_one_and_is_stopped_for_trying(
     unguarded: LockedSandbox,
 ) -> None:
-    code = f"{CODE}{FIND_LOOP}FORKS, REFUSES = False, True\n{THIEF}"
-    module = await unguarded.load(code, clock=CLOCK)
-    for _ in range(2):
-        with pytest.raises(SandboxError, match="could not be started"):
-            await unguarded.open_session(module, seed=1)
+    module = await unguarded.load(f"{CODE}{FIND_LOOP}{THIEF}", clock=CLOCK)
+    first = await unguarded.open_session(module, seed=1)
+    assert await first.call("pose", {}) == Returned(value=None)
+    for _ in range(3):
+        second = await unguarded.open_session(module, seed=2)
+        assert second.pid != first.pid
+        assert await second.call("pid", {}) == Returned(value=[second.pid, []])
+        await second.aclose()
+    with pytest.raises(SandboxDiedError, match="again and again"):
+        await first.call("busy", {})
+
+
+CANNOT_FORK_TWICE = """
+import errno, os, select
+forks, fork = [], loop._fork
+def fork_or_not():
+    forks.append(1)
+    pid = fork()
+    if len(forks) != 2:
+        return pid
+    if pid == 0:
+        os._exit(0)
+    select.poll().poll(200)  # until that one is gone
+    raise OSError(errno.EAGAIN, "as the kernel says")
+loop._fork = fork_or_not
+"""
+
+
+async def test_a_template_that_cannot_fork_stays_and_its_sessions_too(
+    unguarded: LockedSandbox,
+) -> None:
+    module = await unguarded.load(CODE + FIND_LOOP + CANNOT_FORK_TWICE, clock=CLOCK)
+    first = await unguarded.open_session(module, seed=1)
+    with pytest.raises(SandboxError, match="Resource temporarily unavailable"):
+        await unguarded.open_session(module, seed=1)
+    assert await first.call("ready", {}) == Returned(value=1)
+    assert await (await unguarded.open_session(module, seed=1)).call("ready", {}) == Returned(
+        value=1
+    )
+
+
+DESCRIPTORS = """
+import errno, os
+def descriptors():
+    found = []
+    for number in range(64):
+        try:
+            os.lseek(number, 0, os.SEEK_CUR)
+        except OSError as error:
+            if error.errno == errno.EBADF:
+                continue
+        found.append(number)
+    return found
+BEFORE = descriptors()
+def before(): return BEFORE
+"""
+
+
+async def test_a_template_and_its_sessions_have_their_channel_and_no_other_descriptor(
+    unguarded: LockedSandbox,
+) -> None:
+    module = await unguarded.load(CODE + DESCRIPTORS, clock=CLOCK)
+    for seed in range(3):
+        session = await unguarded.open_session(module, seed=seed)
+        assert await session.call("descriptors", {}) == Returned(value=[3])
+        assert await session.call("before", {}) == Returned(value=[3])
+
+
+FORKS_ON = """
+import os
+def fork_on():
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            pass
+"""
+
+
+async def test_who_forks_again_and_again_is_stopped_alone(unguarded: LockedSandbox) -> None:
+    module = await unguarded.load(CODE + FORKS_ON, clock=CLOCK)
+    sibling = await unguarded.open_session(module, seed=1)
+    with pytest.raises(SandboxDiedError, match="again and again to start processes"):
+        await (await unguarded.open_session(module, seed=1)).call("fork_on", {})
+    with pytest.raises(ToolCodeError, match="ended its process while it was loaded"):
+        await unguarded.load(f"{FORKS_ON}\nfork_on()", clock=CLOCK)
+    assert await sibling.call("ready", {}) == Returned(value=1)
 
 
 async def test_a_module_cannot_fork_while_it_loads(locked: LockedSandbox) -> None:

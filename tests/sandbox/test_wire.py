@@ -102,15 +102,14 @@ async def test_the_end_of_the_process_in_mid_message_is_noticed() -> None:
     channel.close()
 
 
-async def test_a_descriptor_travels_with_the_first_byte() -> None:
+async def test_descriptors_come_with_the_first_byte() -> None:
     channel, theirs = channel_pair()
     passed, kept = socket.socketpair()
     with theirs, passed, kept:
-        await channel.send({"op": "branch"}, b"body", descriptors=[passed.fileno()])
-        frame, descriptor = wire.receive_with_descriptor(theirs)
-        assert (frame.head, frame.body) == ({"op": "branch"}, b"body")
-        assert descriptor is not None
-        with socket.socket(fileno=descriptor) as received:
+        socket.send_fds(theirs, [wire.encode({"status": "up"})], [passed.fileno()])
+        message, descriptors = await channel.receive_with_descriptors(head_limit=100)
+        assert json.loads(message.head) == {"status": "up"}
+        with socket.socket(fileno=descriptors[0]) as received:
             received.sendall(b"x")
         assert kept.recv(1) == b"x"
     channel.close()

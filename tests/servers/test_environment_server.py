@@ -4,9 +4,10 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import anyio
 import pytest
@@ -17,7 +18,7 @@ from astra_mcp.environments.bundle import Bundle
 from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox import Sandbox, SandboxLimits, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox
-from astra_mcp.types import CallOutcome, Origin, PastCall, ServerKind, UpstreamReply
+from astra_mcp.types import CallOutcome, Origin, PastCall, ServerKind, ToolResult, UpstreamReply
 from servers.environment import MAX_KILLS, EnvironmentServer, EnvironmentSession
 
 from processes import below, wait_until_gone
@@ -260,6 +261,56 @@ async def test_a_process_lost_while_no_tool_ran_is_rebuilt_and_nobody_is_blamed(
             replies += await play(session, [call])
             await kill(sandbox)
         assert replies == expected
+
+
+def recorded(calls: Sequence[Call], replies: Sequence[UpstreamReply]) -> list[PastCall]:
+    """Calls with their results, as a record has them."""
+    pairs = zip(past_of(calls), replies, strict=True)
+    return [replace(past, result=reply.result) for past, reply in pairs]
+
+
+@pytest.mark.parametrize("place", [0, len(TALK) - 1])
+async def test_a_replay_that_answers_otherwise_than_the_record_is_a_failure_that_names_the_call(
+    server: EnvironmentServer, place: int
+) -> None:
+    async with opened(server) as whole:
+        past = recorded(TALK, await play(whole, TALK))
+        expected = await whole.call("draw", {})
+    async with opened(server, past=past) as session:
+        assert await session.call("draw", {}) == expected
+    other = ToolResult.from_text("what it never said")
+    async with opened(
+        server, past=[*past[:place], replace(past[place], result=other), *past[place + 1 :]]
+    ) as session:
+        reply = await session.call("draw", {})
+    assert facts(reply) == [FAILED]
+    assert f"call {place + 1} of 5 ({TALK[place][0]})" in reply.cause
+    assert "otherwise" in reply.cause
+
+
+async def test_a_result_that_was_too_large_for_the_episode_is_not_compared(
+    server: EnvironmentServer,
+) -> None:
+    async with opened(server) as whole:
+        (past,) = recorded(TALK[:1], await play(whole, TALK[:1]))
+        expected = await whole.call("draw", {})
+    cut = replace(past, result=ToolResult.from_text("too large", is_error=True), is_cut=True)
+    async with opened(server, past=[cut]) as session:
+        assert await session.call("draw", {}) == expected
+
+
+async def test_a_state_that_comes_out_otherwise_after_a_loss_is_a_failure(
+    server: EnvironmentServer, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(sandbox, LockedSandbox)
+    async with opened(server) as session:
+        await play(session, TALK)
+        await kill_processes(sandbox, is_template=False)
+        other = await server.start_process(seed=8)
+        monkeypatch.setattr(server, "start_process", AsyncMock(return_value=other))
+        reply = await session.call("draw", {})
+    assert facts(reply) == [FAILED]
+    assert "call 2 of 5 (draw)" in reply.cause
 
 
 async def test_an_earlier_life_is_replayed_before_the_first_call(server: EnvironmentServer) -> None:

@@ -2,6 +2,6 @@
 
 Standard library only, and started by path (see :mod:`astra_mcp.sandbox.zygote.launch`) without
 importing the packages above it, so that a locked process holds no more code than it needs. The host
-imports :mod:`~astra_mcp.sandbox.zygote.frames` and :mod:`~astra_mcp.sandbox.zygote.settings` from here,
-because both sides must agree on them, and nothing else.
+imports :mod:`~astra_mcp.sandbox.zygote.frames`, :mod:`~astra_mcp.sandbox.zygote.settings` and the flags of a
+fork from here, because both sides must agree on them, and nothing else.
 """

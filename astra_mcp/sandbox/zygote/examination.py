@@ -25,7 +25,9 @@ def examine(settings: Settings) -> dict[str, bool | int]:
     facts["no_new_privs"] = _holds(lockdown.give_up_new_privileges) and _holds(drop_root)
     facts["uid"] = os.getuid()
     facts["rlimits"] = _holds(lambda: limit_resources(settings))
-    facts["seccomp"] = _holds(lockdown.filter_tool) and not _can_open_files()
+    facts["seccomp"] = (
+        _holds(lockdown.open_gate) and _holds(lockdown.filter_tool) and not _can_open_files()
+    )
     return facts
 
 

@@ -9,17 +9,15 @@ import json
 import socket
 import struct
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 __all__ = [
     "PREFIX",
     "RETURNED",
-    "Frame",
     "decode",
     "encode",
     "join",
     "receive_ahead",
-    "receive_with_descriptor",
 ]
 
 PREFIX = struct.Struct("!II")
@@ -33,14 +31,6 @@ _AHEAD = 1 << 12
 # Bound early: tool code may replace what the module offers. Made once: that costs more than most messages.
 _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 _DECODE = json.JSONDecoder().raw_decode
-
-
-class Frame(NamedTuple):
-    """One message as a process receives it from the host, which it trusts."""
-
-    head: dict[str, Any]
-    """Empty for a call."""
-    body: bytes
 
 
 def encode(head: Mapping[str, object], body: bytes = b"") -> bytes:
@@ -62,7 +52,7 @@ def receive_ahead(channel: socket.socket, ahead: bytearray) -> tuple[bytes, byte
     """Read one message, its head undecoded, by as few steps as it takes.
 
     Args:
-        channel: A blocking socket over which no descriptors come.
+        channel: A blocking socket.
         ahead: What was read beyond the last message; left with what is beyond this one.
 
     Raises:
@@ -89,29 +79,3 @@ def _size_of(begun: bytes | bytearray) -> int:
 def _parts(message: bytes) -> tuple[bytes, bytes]:
     head_end = PREFIX.size + PREFIX.unpack_from(message)[0]
     return message[PREFIX.size : head_end], message[head_end:]
-
-
-def receive_with_descriptor(channel: socket.socket) -> tuple[Frame, int | None]:
-    """Read one message and the file descriptor that may come with its first byte.
-
-    Raises:
-        EOFError: The host closed its end.
-    """
-    start, descriptors, _, _ = socket.recv_fds(channel, PREFIX.size, 1)
-    if not start:
-        raise EOFError
-    prefix = start + _receive_exactly(channel, PREFIX.size - len(start))
-    head_size, body_size = PREFIX.unpack(prefix)
-    head = _receive_exactly(channel, head_size)
-    frame = Frame(decode(head) if head else {}, _receive_exactly(channel, body_size))
-    return frame, (descriptors[0] if descriptors else None)
-
-
-def _receive_exactly(channel: socket.socket, size: int) -> bytes:
-    received = bytearray()
-    while len(received) < size:
-        chunk = channel.recv(min(size - len(received), _CHUNK))
-        if not chunk:
-            raise EOFError
-        received += chunk
-    return bytes(received)

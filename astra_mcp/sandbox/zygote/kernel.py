@@ -74,6 +74,10 @@ class Kernel:
         """Have the kernel kill this process when its parent ends. Cleared by a change of user."""
         self._control(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
+    def call_host(self, number: int, argument: int) -> None:
+        """Make a system call that a filter leaves to the host to answer."""
+        self._call(number, argument)
+
     def hide_memory(self) -> None:
         """Forbid ptrace and ``/proc/PID/mem`` to other processes of the same user."""
         self._control(_PR_SET_DUMPABLE, 0)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from astra_mcp.sandbox.zygote.kernel import Kernel
-from astra_mcp.sandbox.zygote.seccomp import server_filter, tool_filter
+from astra_mcp.sandbox.zygote.seccomp import gate_filter, server_filter, tool_filter
 from astra_mcp.sandbox.zygote.settings import Settings
 from astra_mcp.sandbox.zygote.syscalls import TABLES
 
@@ -46,8 +46,10 @@ class Lockdown:
         self._kernel = Kernel()
         self._ruleset = self._kernel.create_ruleset()
         self._server_filter = server_filter(architecture)
+        self._gate_filter = gate_filter(architecture)
         self._tool_filter = tool_filter(architecture)
         self._seccomp_number = architecture.numbers["seccomp"]
+        self._join_number = architecture.numbers["dup"]
 
     @property
     def landlock_abi(self) -> int:
@@ -68,28 +70,30 @@ class Lockdown:
         _require("seccomp", lambda: self._kernel.install_filter(self._server_filter))
         return {"landlock_abi": self.landlock_abi, "uid": os.getuid()}
 
-    def enter_tool(self, settings: Settings, *, last_descriptor: int) -> int:
-        """Lock a process for tool code; returns the descriptor that asks the host about forks.
+    def open_gate(self) -> int:
+        """Have the host asked about each fork; returns the descriptor on which its questions arrive."""
+        return _require(
+            "seccomp",
+            lambda: self._kernel.install_filter_with_listener(
+                self._gate_filter, self._seccomp_number
+            ),
+        )
 
-        Every descriptor above ``last_descriptor`` is closed.
-        """
+    def enter_tool(self, settings: Settings, *, channel: int) -> None:
+        """Lock a process for tool code, with no descriptor but ``channel``."""
         self.restrict()
-        os.closerange(last_descriptor + 1, _DESCRIPTORS)
+        os.closerange(0, channel)
+        os.closerange(channel + 1, _DESCRIPTORS)
         _require("rlimits", lambda: limit_resources(settings))
-        return self.filter_tool()
+        self.filter_tool()
 
     def give_up_new_privileges(self) -> None:
         """Set no_new_privs."""
         _require("no_new_privs", self._kernel.give_up_new_privileges)
 
-    def filter_tool(self) -> int:
-        """Install the filter of tool code; returns the descriptor that asks about forks."""
-        return _require(
-            "seccomp",
-            lambda: self._kernel.install_filter_with_listener(
-                self._tool_filter, self._seccomp_number
-            ),
-        )
+    def filter_tool(self) -> None:
+        """Install the filter of tool code."""
+        _require("seccomp", lambda: self._kernel.install_filter(self._tool_filter))
 
     def restrict(self) -> None:
         """Enter a landlock domain without any right, where the kernel has landlock."""
@@ -100,6 +104,16 @@ class Lockdown:
     def die_with_parent(self) -> None:
         """Have the kernel kill this process when its parent ends."""
         self._kernel.die_with_parent()
+
+    def join(self, fault: int) -> None:
+        """After a fork, have the host put a channel in the place of the template's, and die with the parent.
+
+        Args:
+            fault: 0 in the process that came of the fork; in the template, why there is none.
+        """
+        self._kernel.call_host(self._join_number, fault)
+        if not fault:
+            self.die_with_parent()
 
 
 def drop_root() -> None:

@@ -4,7 +4,7 @@ The same loop runs locked (as a template, and as the sessions that branch from i
 replies are data from an untrusted process: the host checks their size and shape.
 """
 
-import contextlib
+import errno
 import gc
 import io
 import os
@@ -54,11 +54,12 @@ class ToolProcess:
         channel: socket.socket,
         settings: Settings,
         *,
-        after_branch: Callable[[], None] | None = None,
+        join: Callable[[int], None] | None = None,
     ) -> None:
         self._channel = channel
         self._settings = settings
-        self._after_branch = after_branch
+        self._join = join
+        """Puts a session's own channel in the place of its template's; None where nothing branches."""
         # Held here, where tool code does not reach: what modules offer is withdrawn from it.
         self._exit, self._fork, self._set_timer = os._exit, os.fork, signal.setitimer
         self._collect, self._freeze = gc.collect, gc.freeze
@@ -70,8 +71,10 @@ class ToolProcess:
         self._module = types.ModuleType(TOOL_MODULE)
         self._output = Output(settings.output_bytes)
         self._armed = False
-        self._ahead: bytearray | None = None
-        """Of a session, what came after the last message; a template also gets descriptors."""
+        self._ahead = bytearray()
+        """What came after the last message."""
+        self._is_branch = False
+        """True in a session that came of a template."""
 
     def greet(self) -> Self:
         """Tell the host that the process is up; a locked one is announced by the fork server."""
@@ -103,24 +106,20 @@ class ToolProcess:
             withdraw_system(self._module)
 
     def _answer(self) -> None:
-        descriptor: int | None = None
-        if self._ahead is None:
-            (head, body), descriptor = wire.receive_with_descriptor(self._channel)
-        else:
-            packed, body = wire.receive_ahead(self._channel, self._ahead)
-            head = wire.decode(packed) if packed else None
-        if not head:
+        packed, body = wire.receive_ahead(self._channel, self._ahead)
+        if not packed:
             self._channel.sendall(self._call(*wire.decode(body)))
             return
+        head = wire.decode(packed)
         match head["op"]:
             case "load":
                 reply = self._load(head, body)
-            case "branch" if descriptor is not None:
-                self._branch(descriptor)
+            case "branch" if self._join is not None:
+                self._branch(self._join)
                 return
             case _:
                 determinism.begin(head["seed"], head["clock"])
-                self._is_settled = self._ahead is None
+                self._is_settled = not self._is_branch
                 reply = wire.encode({"status": "ready"})
         self._channel.sendall(reply)
 
@@ -153,7 +152,7 @@ class ToolProcess:
         """Forget in which order memory was freed until now, which tells what this process did before."""
         self._is_settled = True
         self._collect()
-        held, size = self._held[self._ahead is not None], 0
+        held, size = self._held[self._is_branch], 0
         while size < len(
             _SIZES
         ):  # makes nothing but the blocks: what it freed would lie before the rest
@@ -163,24 +162,17 @@ class ToolProcess:
                 block += 1
             size += 1
 
-    def _branch(self, descriptor: int) -> None:
-        """Fork a session that talks over ``descriptor``; the host lets one clone through."""
-        session = socket.socket(fileno=descriptor)
-        try:
-            pid = self._fork()
-        except OSError as error:
-            with contextlib.suppress(OSError):  # the host may have given up on it
-                session.sendall(wire.encode({"status": "failed", "message": error.strerror}))
-            session.close()
-            return
-        if pid:
-            session.close()
-            return
-        if self._after_branch is not None:
-            self._after_branch()
-        self._channel.close()
-        self._channel = session
-        self._ahead = bytearray()
+    def _branch(self, join: Callable[[int], None]) -> None:
+        """Fork sessions from now on: the host lets a clone through, and gives what comes of it a channel.
+
+        Until then the call waits, which spares the host a message and this process a step.
+        """
+        while not self._is_branch:
+            try:
+                self._is_branch = not self._fork()
+            except OSError as error:
+                join(error.errno or errno.EAGAIN)
+        join(0)
 
     def _call(self, call: str, function: str, arguments: dict[str, Any]) -> bytes:
         determinism.advance()

@@ -1,10 +1,12 @@
 """What a launched process can be: a plain session, the fork server, or a test of this machine."""
 
+import contextlib
 import json
 import os
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from astra_mcp.sandbox.zygote.imports import preload
 from astra_mcp.sandbox.zygote.insides import hide_classes, hide_runtime
@@ -14,13 +16,24 @@ from astra_mcp.sandbox.zygote.settings import Settings
 __all__ = ["MODES"]
 
 
+_NICENESS = 1
+"""Of tools against the host, which answers all of them. More starves them on a machine that others use."""
+_FIRST_TO_DIE = "1000"
+
+
 def _give_way() -> None:
     """Let the host's step come to its end before a call that it sends is begun, where the system can.
 
-    Linux otherwise runs whoever is woken at once: the host would stop amid its work at every call.
+    Linux otherwise runs whoever is woken at once: the host would stop amid its work at every call. Where the
+    machine has too little of processor or memory, tools go without before the host and other programs do.
     """
     if sys.platform == "linux":
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        with contextlib.suppress(
+            OSError
+        ):  # else, where /proc cannot be written, the largest dies first
+            Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_DIE, encoding="ascii")
+    os.nice(_NICENESS)
 
 
 def _prepare_library(settings: Settings) -> None:

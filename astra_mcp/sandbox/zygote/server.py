@@ -17,13 +17,11 @@ from typing import NoReturn
 from astra_mcp.sandbox.zygote.frames import encode
 from astra_mcp.sandbox.zygote.lockdown import Lockdown
 from astra_mcp.sandbox.zygote.loop import ToolProcess
-from astra_mcp.sandbox.zygote.settings import Settings
+from astra_mcp.sandbox.zygote.settings import CHANNEL, Settings
 
 __all__ = ["ForkServer"]
 
 _PACKET = 4096
-_CHANNEL = 3
-"""Descriptor of a template's channel; 0 to 2 are the null device, the rest is closed."""
 _MOST_TEMPLATES = 4096
 _exit = os._exit
 
@@ -97,14 +95,15 @@ class ForkServer:
                 _exit(0)
             for inherited in (self._control, self._awake, self._waker):
                 inherited.detach()  # closed below by number, not when an object is collected
-            os.dup2(channel.detach(), _CHANNEL)
-            channel = socket.socket(fileno=_CHANNEL)
-            listener = self._lockdown.enter_tool(self._settings, last_descriptor=_CHANNEL)
+            os.dup2(channel.detach(), CHANNEL)
+            channel = socket.socket(fileno=CHANNEL)
+            listener = self._lockdown.open_gate()
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))]
+            # Before the limits: how many descriptors all processes of the user have under way counts
+            # against that of open files.
             channel.sendmsg([encode({"status": "up"})], rights)
-            os.close(listener)
-            after_branch = self._lockdown.die_with_parent
-            ToolProcess(channel, self._settings, after_branch=after_branch).run()
+            self._lockdown.enter_tool(self._settings, channel=CHANNEL)
+            ToolProcess(channel, self._settings, join=self._lockdown.join).run()
         finally:
             _exit(1)
 

@@ -1,10 +1,13 @@
-"""What the host tells a new process about its bounds, as one JSON argument on the command line."""
+"""What the host and a new process agree on: its bounds, as one JSON argument on the command line."""
 
 import json
 from dataclasses import asdict, dataclass
 from typing import Self
 
-__all__ = ["Settings"]
+__all__ = ["CHANNEL", "Settings"]
+
+CHANNEL = 3
+"""Descriptor of the channel of a template and of each of its sessions, which have no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,18 +24,18 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# What running tool code may do: compute, allocate, talk on the one inherited socket, exit.
+# What running tool code may do whatever its arguments: compute, allocate, wait for its one socket, exit.
 TOOL_CALLS = _names("""
     read write close fstat poll ppoll lseek munmap brk rt_sigprocmask rt_sigreturn writev sched_yield
-    mremap madvise setitimer getpid sendto recvfrom sendmsg recvmsg getsockname getsockopt exit
-    gettimeofday getuid getgid geteuid getegid sigaltstack gettid futex restart_syscall clock_gettime
-    exit_group set_robust_list rseq
+    mremap setitimer getpid exit gettimeofday getuid getgid geteuid getegid sigaltstack gettid
+    restart_syscall clock_gettime exit_group set_robust_list rseq
     """)
 
 # The fork server also forks, reaps, signals and restricts its children. It cannot open, connect or exec.
 SERVER_CALLS = TOOL_CALLS | _names("""
     rt_sigaction wait4 waitid kill setsid getppid prctl prlimit64 seccomp pidfd_open close_range
-    landlock_restrict_self dup dup2 dup3
+    landlock_restrict_self dup dup2 dup3 futex madvise sendto recvfrom sendmsg recvmsg getsockname
+    getsockopt
     """)
 
 # Denied like a missing permission, so that library code that probes for files goes on.

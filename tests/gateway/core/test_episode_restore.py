@@ -340,6 +340,18 @@ async def test_a_replay_measures_results_by_the_episodes_limit(
     assert (replay.compared, replay.divergences) == (1, ())
 
 
+async def test_of_past_calls_those_are_told_apart_whose_results_were_too_large(
+    life: Any, home: Path
+) -> None:
+    request = REQUEST.model_copy(update={"limits": EpisodeLimits(result_bytes=1000)})
+    async with life() as episodes:
+        episode = await episodes.create(request)
+        for arguments in ({"do": "much"}, {"amount": 3}):
+            await episode.call("add", arguments)
+    (calls,) = read_record(record_path(home / "records", episode.id)).past.values()
+    assert [call.is_cut for call in calls] == [True, False]
+
+
 async def test_a_server_that_fails_in_a_replay_is_an_error_and_no_divergence(
     life: Any, catalog: Any, home: Path
 ) -> None:

@@ -1,0 +1,156 @@
+"""Bounds what all processes of a sandbox hold together: where it is too much, the largest is stopped.
+
+The kernel tells of each process how much memory it holds and how many pages it was given since it began;
+what it shares with the process that it came from is counted there alone. Knows processes by their ids; does
+not know what they run.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["LOOK_SECONDS", "Account", "MemoryBudget", "Usage", "machine_memory", "usage_of"]
+
+LOOK_SECONDS = 0.1
+"""How often it is looked. What grows in between is over the budget until then."""
+
+_LOOKS = 64
+"""Processes that are weighed at a time: those that run a call, then the others by turns."""
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_FAULTS, _RESIDENT = 7, 21
+"""Places in the line that the kernel writes of a process, after its name."""
+_PAGES_PER_BRANCH = 256
+"""So many pages may a template change for each session; an honest one changes some thirty."""
+
+_log = logging.getLogger(__name__)
+
+
+class Usage(NamedTuple):
+    """What a process holds, in pages."""
+
+    resident: int
+    faults: int
+    """Pages that it was given since it began."""
+
+
+NOTHING = Usage(0, 0)
+
+
+def usage_of(pid: int) -> Usage:
+    """Ask the kernel; nothing for a process that is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return NOTHING
+    fields = text.rpartition(")")[2].split()
+    return Usage(int(fields[_RESIDENT]), int(fields[_FAULTS]))
+
+
+def machine_memory() -> int:
+    """Bytes of this machine, or of the container where that has less."""
+    total = os.sysconf("SC_PHYS_PAGES") * _PAGE
+    try:
+        bound = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return total
+    return min(total, int(bound)) if bound.isdigit() else total
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Account:
+    """What one process holds beyond what it began with, at most: what it may have copied counts as copied."""
+
+    pid: int
+    began: int
+    """Pages of the process that it was forked from."""
+    is_busy: Callable[[], bool]
+    """Whether it runs a call, and so may be growing."""
+    stop: Callable[[], None]
+    """End the process, and those that came from it."""
+    parent: "Account | None" = None
+    """Of a session: its template."""
+    held: int = field(default=0, init=False)
+    """Bytes."""
+    branches: int = field(default=0, init=False)
+    loaded: Usage | None = field(default=None, init=False)
+    """Of a template: what it held when it had loaded."""
+
+    def weigh(self) -> int:
+        """Look again; returns by how much it has grown, in bytes."""
+        before = self.held
+        now = usage_of(self.pid)
+        pages = max(0, now.resident - self.began) + min(self.began, now.faults)
+        if self.loaded is not None:  # what it changed may still be held by sessions as it was
+            changed = now.faults - self.loaded.faults
+            pages += max(0, changed - _PAGES_PER_BRANCH * (1 + self.branches))
+        self.held = pages * _PAGE
+        return self.held - before
+
+
+class MemoryBudget:
+    """The accounts of all processes, and their sum."""
+
+    def __init__(self, limit: int) -> None:
+        """Begin with no process.
+
+        Args:
+            limit: Bytes of all processes together.
+        """
+        self.limit = limit
+        self.held = 0
+        """Bytes, as they were last seen."""
+        self._accounts: dict[Account, None] = {}
+        """Last looked at last."""
+
+    def open(self, account: Account) -> None:
+        """Count a process from now on."""
+        self._accounts[account] = None
+        if account.parent is not None:
+            account.parent.branches += 1
+
+    def close(self, account: Account) -> None:
+        """Count it no longer; closing twice is allowed."""
+        if account in self._accounts:
+            del self._accounts[account]
+            self.held -= account.held
+
+    def look(self) -> None:
+        """Weigh those whose turn it is, and stop the largest until the others are within the budget."""
+        busy: list[Account] = []
+        idle: list[Account] = []
+        for account in self._accounts:
+            (busy if account.is_busy() else idle).append(account)
+        for account in (busy + idle)[:_LOOKS]:
+            self.held += account.weigh()
+            del self._accounts[account]
+            self._accounts[account] = None
+        while self.held > self.limit and self._accounts:
+            self._relieve()
+
+    def _relieve(self) -> None:
+        """Stop the largest; of a template, which ends its sessions, each counts for its share.
+
+        One that has no sessions goes first: it is built anew when it is needed.
+        """
+        sessions: dict[Account, list[Account]] = {}
+        for account in self._accounts:
+            if account.parent is not None:
+                sessions.setdefault(account.parent, []).append(account)
+
+        def relief(account: Account) -> tuple[bool, float]:
+            ending = sessions.get(account, [])
+            is_unused = account.parent is None and not ending and not account.is_busy()
+            return is_unused, account.held / max(1, len(ending))
+
+        largest = max(self._accounts, key=relief)
+        _log.warning(
+            "all tools together hold %d bytes, more than sandbox.total_memory_bytes (%d); "
+            "stopping process %d, which holds %d",
+            *(self.held, self.limit, largest.pid, largest.held),
+        )
+        for ending in (*sessions.get(largest, ()), largest):
+            self.close(ending)
+        largest.stop()
