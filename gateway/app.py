@@ -13,11 +13,11 @@ from gateway.api.settings import Interactive
 from gateway.control.other_workers import open_fleet
 from gateway.control.plane import build_control_plane
 from gateway.control.subregistry import Subregistry
-from gateway.edge.lateness import LatenessWatch
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import AccessRules, Gate
 from gateway.edge.workers import ALONE, OwnWorkerInfo, send_on
 from gateway.episodes.live import Episodes
+from gateway.machine.lateness import LatenessWatch
 
 __all__ = ["open_app"]
 

@@ -20,10 +20,10 @@ from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.types import CallOutcome, Origin, ToolResult, UpstreamReply, is_failure
 from gateway.api.seams import Catalog, UpstreamSession, abilities
 from gateway.api.wire import EpisodeRecord, EpisodeState
-from gateway.edge.clock import steady_clock
 from gateway.episodes.beginning import open_session
 from gateway.episodes.calls import within_limit
 from gateway.episodes.record import Record, read_record
+from gateway.machine.clock import steady_clock
 
 __all__ = [
     "Divergence",

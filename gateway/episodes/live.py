@@ -7,7 +7,6 @@ next one), an ended one can still be read.
 
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from anyio.abc import TaskGroup
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
 from astra_mcp.concurrency import LocksByName, drop_in_slices, in_turns, shielded
 from astra_mcp.errors import (
-    CapacityError,
     GatewayError,
     NotAvailableError,
     RecordError,
@@ -40,7 +38,6 @@ from gateway.api.seams import (
     abilities,
 )
 from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
-from gateway.edge.clock import steady_clock
 from gateway.edge.placement import new_episode_id, owner_of
 from gateway.episodes.archive import RecordReader, tell_record
 from gateway.episodes.beginning import (
@@ -54,12 +51,14 @@ from gateway.episodes.beginning import (
 from gateway.episodes.derived_ids import DerivedIds
 from gateway.episodes.episode import Episode
 from gateway.episodes.failures import FailureDefaults
-from gateway.episodes.files import OpenFiles, files_of
+from gateway.episodes.held import NO_EPISODE, Held
 from gateway.episodes.mixing import Mixing, ToolList
 from gateway.episodes.record import EpisodeOpened, Record, RecordFile, read_record, record_path
-from gateway.episodes.room import DiskRoom
 from gateway.episodes.shown_tools import of_tools, routes_of
 from gateway.episodes.warm_up import Preparation, is_held, prepare_all
+from gateway.machine.clock import steady_clock
+from gateway.machine.files import files_of
+from gateway.machine.room import DiskRoom
 
 __all__ = ["Episodes", "open_episodes"]
 
@@ -69,11 +68,7 @@ _RESTORE_SECONDS = 10.0
 _PARK_SECONDS = 900.0
 """An episode that nobody asked for during this time gives its processes back; it is restored on demand."""
 _CLOSE_SECONDS = 30.0
-_MAX_ENDED_IN_MEMORY = 256
-_MAX_INTERACTIVE = 1024
-"""Live states of interactive endpoints; beyond, one that was long left alone is parked."""
 FAILURE_DEFAULTS = FailureDefaults()
-_NO_EPISODE = "there is no such episode: create one with POST /v1/episodes"
 _ID_PATTERN = re.compile(r"[0-9a-f]{32}")
 _log = logging.getLogger("astra_mcp.gateway")
 
@@ -103,15 +98,9 @@ class Episodes:
 
     def __post_init__(self) -> None:
         self._preparation = Preparation(self._group)
-        self._live: dict[str, Episode] = {}
-        self._files = OpenFiles()
-        self._parked: dict[str, float] = {}
+        self._held = Held(self._now, self._max_open)
         self._ids = DerivedIds(self._secret)
         self._make = partial(Episode, on_end=self._tell_end, now=self._now)
-        self._is_wanted = anyio.Event()
-        """Set once an episode is held; nothing is swept before."""
-        self._last_asked: dict[str, float] = {}
-        self._ended: OrderedDict[str, Episode] = OrderedDict()
         self._restoring = LocksByName()
         self._reader = RecordReader()
 
@@ -125,7 +114,7 @@ class Episodes:
             ShortageError: This machine has no room for another one, for now.
             UpstreamError: A server could not be started or reached, or no distractors can be chosen now.
         """
-        self._require_room()
+        self._held.require_room()
         source = await find_source(self._catalog, self._tasks, request.source)
         listed = await self._mixing.list_tools(source.upstreams, request.distractors, request.seed)
         opened = await of_tools(
@@ -141,8 +130,8 @@ class Episodes:
             ),
             distractors=self._emulator,
         )
-        self._require_room()  # others may have come meanwhile
-        self._files.require(files_of(listed.upstreams), is_new=True)
+        self._held.require_room()  # others may have come meanwhile
+        self._held.files.require(files_of(listed.upstreams), is_new=True)
         return self._open(opened, listed)
 
     async def get(self, episode: str) -> Episode:
@@ -153,19 +142,15 @@ class Episodes:
             UpstreamError: It takes calls, and a server of it could not be started or reached.
             ShortageError: It cannot be restored for now.
         """
-        return self.find_live(episode) or self._ended.get(episode) or await self._restore(episode)
+        return self._held.ask_any(episode) or await self._restore(episode)
 
     def find_live(self, episode: str) -> Episode | None:
         """Find an episode that is in memory and takes calls, or did so a moment ago."""
-        found = self._live.get(episode)
-        if found is not None:
-            self._last_asked[episode] = self._now()
-        return found
+        return self._held.ask(episode)
 
     def is_open(self, episode: str) -> bool:
         """Tell whether an episode takes calls, in memory or parked; does not count as use."""
-        found = self._live.get(episode)
-        return found.is_open if found is not None else episode in self._parked
+        return self._held.is_open(episode)
 
     def at_hand(self, episode: str) -> Episode:
         """Find an episode that :meth:`get` has brought into memory for this request.
@@ -173,10 +158,7 @@ class Episodes:
         Raises:
             UnknownNameError: It is not in memory.
         """
-        found = self.find_live(episode) or self._ended.get(episode)
-        if found is None:
-            raise UnknownNameError(_NO_EPISODE)
-        return found
+        return self._held.at_hand(episode)
 
     async def state(self, episode: str) -> EpisodeState:
         """Tell where an episode stands; it expires here where its time is over."""
@@ -207,13 +189,13 @@ class Episodes:
 
     def open_states(self) -> Iterator[EpisodeState]:
         """Tell where each open episode stands, while others come and go; interactive states are left out."""
-        for episode in list(self._live.values()):
-            if episode.is_open and episode.endpoint is None:
+        for episode in list(self._held.proper()):
+            if episode.is_open:
                 yield episode.state()
 
     def count_proper(self) -> int:
         """How many :meth:`open_states` tells of."""
-        return sum(e.is_open and e.endpoint is None for e in self._live.values())
+        return sum(1 for _ in self._held.proper())
 
     def missing(self) -> tuple[str, ...]:
         """Name what keeps this process from recording anything; empty where nothing does."""
@@ -221,7 +203,7 @@ class Episodes:
 
     def count_open(self) -> int:
         """How many episodes hold processes here and take calls; parked ones are not among them."""
-        return sum(e.is_open for e in self._live.values())
+        return self._held.count_open()
 
     async def prepared(
         self, upstreams: Sequence[Upstream], *, of_all: bool
@@ -260,21 +242,21 @@ class Episodes:
             return retried
         while True:
             episode = self._ids.state(endpoint, caller, generation)
-            known = self._live.get(episode)
+            known = self._held.get(episode)
             if known is None and record_path(self._folder, episode).exists():
                 known = await self._find_state(episode)
                 if known is None:
                     generation += 1
                     continue
             if known is None:
-                await self._make_room_for_a_state(files_of(upstreams))
+                await self._held.make_room_for_state(files_of(upstreams))
                 return await self._open_interactive(episode, endpoint, upstreams)
             known.expire_if_due()
             if known.is_open and (
                 is_held(known.upstreams, known.servers, upstreams)
                 or known.show(upstreams, qualify_all=endpoint == ALL_SERVERS)
             ):
-                self._last_asked[episode] = self._now()
+                self._held.ask(episode)
                 return known
             if known.is_open:  # the endpoint shows other servers by now
                 self.replacements.tell(endpoint, caller)
@@ -289,7 +271,7 @@ class Episodes:
         """
         generation = self._ids.generation(endpoint, caller)
         episode = self._ids.state(endpoint, caller, generation)
-        if episode in self._live or episode in self._parked:
+        if episode in self._held:
             with self._forgetting_lost(episode):
                 await self.close(episode)
 
@@ -310,7 +292,7 @@ class Episodes:
 
     async def _find_state(self, episode: EpisodeId) -> Episode | None:
         """Find a state, or None where it cannot be restored: its caller begins a new one."""
-        known = self._live.get(episode) or self._ended.get(episode)
+        known = self._held.find(episode)
         if known is not None:
             return known
         try:
@@ -320,31 +302,6 @@ class Episodes:
             _log.exception("the interactive state %s cannot be restored", episode[:6])
             return None
 
-    def _idle(self) -> list[Episode]:
-        """What runs no call, longest left alone first; those whose servers would lose something last."""
-        asked = self._last_asked
-        idle = (e for e in self._live.values() if not e.is_busy)
-        return sorted(idle, key=lambda e: (e.keeps_processes, asked.get(e.id, 0.0)))
-
-    async def _make_room_for_a_state(self, num_files: int) -> None:
-        if sum(e.endpoint is not None for e in self._live.values()) >= _MAX_INTERACTIVE:
-            for idle in [e for e in self._idle() if e.endpoint is not None][:1]:
-                await self._park(idle)
-        await self._make_room_for_files(num_files)
-
-    async def _make_room_for_files(self, num_files: int) -> None:
-        """Park until an episode that there was before can take so many.
-
-        Raises:
-            NoFilesError: All others are at work, or hold what would be lost.
-        """
-        for episode in () if self._files.has(num_files, is_new=False) else self._idle():
-            if self._files.has(num_files, is_new=False):
-                return
-            if episode.is_open and not episode.is_busy and not episode.keeps_processes:
-                await self._park(episode)
-        self._files.require(num_files, is_new=False)
-
     async def _open_interactive(
         self, episode: EpisodeId, endpoint: str, upstreams: Sequence[Upstream]
     ) -> Episode:
@@ -353,24 +310,22 @@ class Episodes:
         listed = ToolList(routes=routes, upstreams=tuple(upstreams))
         opened = await of_tools(num, describe_state, episode, self._now(), endpoint, listed)
         # Another request of the caller may have come first.
-        return self._live.get(episode) or self._open(opened, listed)
+        return self._held.get(episode) or self._open(opened, listed)
 
     async def sweep_on(self) -> None:
         """Sweep once a second while there is anything to sweep; a gateway without episodes sleeps."""
         while True:
-            if not self._live and not self._parked:
-                self._is_wanted = anyio.Event()
-                await self._is_wanted.wait()
+            await self._held.wait_for_any()
             await anyio.sleep(_SWEEP_SECONDS)
             await self.sweep()
 
     async def sweep(self) -> None:
         """Expire what is due, release what has ended, park what nobody asks for."""
-        for parked in [e for e, due in self._parked.items() if self._now() >= due]:
+        for parked in self._held.due():
             with self._forgetting_lost(parked):
                 (await self.get(parked)).expire_if_due()
-        async for episode in in_turns(list(self._live.values())):
-            if self._live.get(episode.id) is not episode:  # it was closed or parked meanwhile
+        async for episode in in_turns(self._held.live()):
+            if self._held.get(episode.id) is not episode:  # it was closed or parked meanwhile
                 continue
             with suppress(ShortageError, RecordError):  # whoever asks for the call is told
                 episode.record_held()
@@ -381,8 +336,8 @@ class Episodes:
                 await self._retire(episode)
             elif episode.keeps_processes:
                 continue  # what a deployed server holds would be lost
-            elif self._now() - self._last_asked.get(episode.id, 0.0) > _PARK_SECONDS:
-                await self._park(episode)
+            elif self._held.seconds_alone(episode) > _PARK_SECONDS:
+                await self._held.park(episode)
 
     @contextmanager
     def _forgetting_lost(self, episode: str) -> Generator[None]:
@@ -396,49 +351,15 @@ class Episodes:
             _log.warning("episode %s: its end is put off: %s", episode[:6], error)
         except (RecordError, UnknownNameError, UpstreamError):
             _log.exception("episode %s: its end cannot be recorded", episode[:6])
-            self._parked.pop(episode, None)
-
-    async def _park(self, episode: Episode) -> None:
-        """Give an open episode's processes back; it is restored when it is asked for, or is due."""
-        self._forget(episode)
-        self._parked[episode.id] = episode.expires_at.timestamp()
-        await episode.release()
-
-    def _hold(self, episode: Episode) -> None:
-        """Keep an episode in memory, as asked for now."""
-        self._live[episode.id] = episode
-        self._files.taken += files_of(episode.upstreams)
-        self._last_asked[episode.id] = self._now()
-        self._is_wanted.set()
-
-    def _forget(self, episode: Episode) -> None:
-        if self._live.pop(episode.id, None) is not None:
-            self._files.taken -= files_of(episode.upstreams)
-        self._last_asked.pop(episode.id, None)
+            self._held.unpark(episode)
 
     async def release_all(self) -> None:
         """Close every session; open episodes stay open in their records."""
-        for episode in list(self._live.values()):
-            await episode.release()
-        self._live.clear()
-        self._last_asked.clear()
-        self._ended.clear()
+        await self._held.release_all()
 
     async def _retire(self, episode: Episode) -> None:
-        self._forget(episode)
-        self._remember_ended(episode)
+        self._held.retire(episode)
         await episode.release()
-
-    def _remember_ended(self, episode: Episode) -> None:
-        self._ended[episode.id] = episode
-        while len(self._ended) > _MAX_ENDED_IN_MEMORY:
-            self._ended.popitem(last=False)
-
-    def _require_room(self) -> None:
-        live = self._live.values()
-        if len(live) >= self._max_open <= sum(e.endpoint is None for e in live):
-            msg = f"{self._max_open} episodes are open: close some, or raise serve.max_episodes"
-            raise CapacityError(msg)
 
     def _open(self, opened: EpisodeOpened, listed: ToolList) -> Episode:
         turns = open_turns(opened, listed.upstreams, partial(self._ids.upstream_key, opened.id))
@@ -450,7 +371,7 @@ class Episodes:
             file.discard()
             raise
         episode = self._make(opened=opened, routes=listed.routes, turns=turns, file=file)
-        self._hold(episode)
+        self._held.hold(episode)
         return episode
 
     def _tell_end(self, episode: Episode, status: EndStatus) -> None:
@@ -467,9 +388,9 @@ class Episodes:
     async def _restore(self, episode: str) -> Episode:
         """Restore an episode; whoever asks for it meanwhile waits, and finds it."""
         if not _ID_PATTERN.fullmatch(episode):
-            raise UnknownNameError(_NO_EPISODE)
+            raise UnknownNameError(NO_EPISODE)
         async with self._restoring.hold(episode):
-            known = self._live.get(episode) or self._ended.get(episode)
+            known = self._held.find(episode)
             return known or await self._restore_alone(episode)
 
     async def _restore_alone(self, episode: str) -> Episode:
@@ -479,11 +400,12 @@ class Episodes:
         upstreams = self._servers_of(record)
         files = files_of(upstreams or ())
         if record.ended is None and (
-            any(not u.tools for u in upstreams or ()) or not self._files.has(files, is_new=False)
+            any(not u.tools for u in upstreams or ())
+            or not self._held.files.has(files, is_new=False)
         ):
             of_all = record.opened.endpoint == ALL_SERVERS
             await self._preparation.before_state(upstreams or (), of_all=of_all)
-            await self._make_room_for_files(files)
+            await self._held.make_room_for_files(files)
         with shielded():  # what is made half would be left open
             restored = await self._take_over(record, upstreams)
         parts = record.parts()
@@ -498,7 +420,7 @@ class Episodes:
             is_state = record.opened.endpoint is not None
             if self._worker == (0 if is_state else owner_of(record.opened.id, self._workers)):
                 return record
-        raise UnknownNameError(_NO_EPISODE)
+        raise UnknownNameError(NO_EPISODE)
 
     def _servers_of(self, record: Record) -> tuple[Upstream, ...] | None:
         """Find the servers of an episode; None where one of them is not published any more."""
@@ -520,16 +442,16 @@ class Episodes:
         except NotAvailableError as error:
             raise UpstreamError(str(error)) from error
         file = RecordFile(self._folder, opened.id, self._room, self._sinks)
-        self._parked.pop(opened.id, None)
+        self._held.unpark(opened.id)
         restored = self._make(opened=opened, routes=routes, turns=turns, file=file)
         await restored.resume(record)
         if changed and restored.is_open:
             message = f"{', '.join(changed)} changed since the episode was opened"
             restored.end(EpisodeStatus.FAILED, Failure(boundary=Origin.GATEWAY, message=message))
         if restored.is_open:
-            self._hold(restored)
+            self._held.hold(restored)
         else:
-            self._remember_ended(restored)
+            self._held.retire(restored)
             file.close()
         return restored
 

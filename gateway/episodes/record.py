@@ -47,7 +47,7 @@ from astra_mcp.types import (
 )
 from gateway.api.seams import RecordSink
 from gateway.api.wire import NO_FAILURES, DistractorMix, EpisodeLimits, FailureLaw, ShownTool
-from gateway.episodes.room import SLOW_SECONDS, DiskRoom
+from gateway.machine.room import SLOW_SECONDS, DiskRoom
 
 __all__ = [
     "RECORD_VERSION",

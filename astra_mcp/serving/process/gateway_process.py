@@ -25,7 +25,7 @@ from gateway.api.seams import Catalog
 from gateway.api.settings import FIRST, public_base
 from gateway.edge.security import AccessRules, access_rules
 from gateway.edge.workers import OwnWorkerInfo
-from gateway.episodes.files import most_connections
+from gateway.machine.files import most_connections
 
 __all__ = ["rules_of", "serve_gateway"]
 

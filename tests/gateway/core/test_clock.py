@@ -10,9 +10,9 @@ import pytest
 
 from astra_mcp.call_record import EpisodeStatus
 from gateway.api.wire import EpisodeRequest
-from gateway.edge.clock import steady_clock
 from gateway.episodes.archive import find_record, status_of, time_at
 from gateway.episodes.record import read_record, record_path
+from gateway.machine.clock import steady_clock
 
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 TWO_HOURS = 7200.0

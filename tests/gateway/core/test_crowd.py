@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from astra_mcp.serving.http.crowd import Crowd
-from gateway.episodes.files import most_connections
+from gateway.machine.files import most_connections
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ from gateway.api.wire import EpisodeLimits, EpisodeRequest
 from gateway.episodes.archive import RecordReader, find_record, replay_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import Record, RecordFile, read_record, record_path
-from gateway.episodes.room import DiskRoom
+from gateway.machine.room import DiskRoom
 
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 

@@ -15,7 +15,7 @@ from astra_mcp.errors import NoSpaceError
 from gateway.api.wire import EpisodeRequest
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import read_record, record_path
-from gateway.episodes.room import DiskRoom
+from gateway.machine.room import DiskRoom
 
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 
@@ -23,7 +23,7 @@ REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name
 @pytest.fixture(autouse=True)
 def looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the disk be looked at whenever it matters."""
-    monkeypatch.setattr("gateway.episodes.room._LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.machine.room._LOOK_AGAIN_SECONDS", 0.0)
 
 
 @pytest.fixture

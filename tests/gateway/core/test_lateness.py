@@ -6,8 +6,8 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from gateway.edge.lateness import BEAT_SECONDS, LatenessWatch
 from gateway.edge.metrics import Metrics
+from gateway.machine.lateness import BEAT_SECONDS, LatenessWatch
 
 from metric_samples import samples_of
 
@@ -53,7 +53,7 @@ async def test_what_others_do_on_the_machine_is_no_step_of_the_loop() -> None:
 
 
 async def test_nothing_is_measured_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.edge.lateness._BEATS", 2)
+    monkeypatch.setattr("gateway.machine.lateness._BEATS", 2)
     seen: list[tuple[float, float]] = []
     has_ended = anyio.Event()
 

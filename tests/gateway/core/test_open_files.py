@@ -8,8 +8,8 @@ import pytest
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import NoFilesError
 from gateway.api.wire import EpisodeRequest
-from gateway.episodes.files import OpenFiles
 from gateway.episodes.record import read_record, record_path
+from gateway.machine.files import OpenFiles
 
 REQUEST = EpisodeRequest.model_validate({"source": {"kind": "environment", "name": "coins"}})
 LIMIT, USED = 48, 17
@@ -20,7 +20,7 @@ KNOWN = (LIMIT - USED - LIMIT // 3 * 3 // 4) // 3
 
 @pytest.fixture(autouse=True)
 def few_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.episodes.live.OpenFiles", lambda: OpenFiles(LIMIT, USED))
+    monkeypatch.setattr("gateway.episodes.held.OpenFiles", lambda: OpenFiles(LIMIT, USED))
 
 
 async def test_an_episode_is_refused_while_its_calls_could_lack_files(life: Any) -> None:
@@ -38,7 +38,7 @@ async def test_known_episodes_take_turns_where_all_together_lack_files(
     life: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("gateway.episodes.live.OpenFiles", lambda: OpenFiles(4096, USED))
+        patch.setattr("gateway.episodes.held.OpenFiles", lambda: OpenFiles(4096, USED))
         async with life() as first:
             made = [await first.create(REQUEST) for _ in range(4 * KNOWN)]
     async with life() as second:
