@@ -69,6 +69,8 @@ from gateway.episodes.record import (
 from gateway.episodes.shown_tools import Route, Shown
 from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
 
+__all__ = ["Episode"]
+
 _MAX_NAME = 256
 """A longer name is no tool's; so much of it is recorded."""
 _RESUMED_AT_ONCE = 500
