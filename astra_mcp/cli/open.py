@@ -18,7 +18,7 @@ from gateway.api.wire import LoginLink
 from gateway.edge.discovery import find_gateway
 from gateway.edge.keys import read_control_key
 
-__all__ = ["open_pages"]
+__all__ = ["open_pages", "show"]
 
 _FILE = "open.html"
 _PAGE = (
@@ -47,7 +47,7 @@ def open_pages(
     link = run_async(_ask, what)
     if as_json:
         print_json(link.model_dump(mode="json"))
-    elif print_only or not _has_screen() or not _open(link.url):
+    elif print_only or not _has_screen() or not show(link.url):
         out.print(link.url)
         say.print(f"Works once, until {link.expires_at:%H:%M:%S} UTC: open it in a browser.")
     else:
@@ -97,7 +97,7 @@ def _has_screen() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _open(url: str) -> bool:
+def show(url: str) -> bool:
     """Open a link in a browser, by a file: others on the machine can see what programs are started with."""
     file = load_settings().home / _FILE
     shown = escape(url)

@@ -160,6 +160,23 @@ def test_without_a_script_the_whole_reward_is_earned_and_everything_is_there(
     page.context.close()
 
 
+def test_a_link_leads_to_what_it_was_asked_for(served: ServedHome, chromium: Any) -> None:
+    page, _ = enter(served, chromium)
+    episode = hostile_episode(served)
+    id_ = episode.rpartition("/")[2]
+    for what, leads_to in (
+        (id_[:12], episode),
+        (ENVIRONMENT, f"{served.url}/environments/{ENVIRONMENT}"),
+    ):
+        told = served.run_program("open", what, "--json")
+        page.goto(json.loads(told.stdout)["url"])
+        page.wait_for_url(leads_to)
+    refused = served.run_program("open", "rental-move-out", "--print")
+    assert refused.returncode == 1
+    assert ENVIRONMENT in refused.stderr
+    page.context.close()
+
+
 def test_the_keyboard_reaches_the_content_first_and_copies_an_entry(
     served: ServedHome, chromium: Any
 ) -> None:

@@ -46,8 +46,8 @@ from gateway.edge.pages import MintedLink
 __all__ = ["PagesApp"]
 
 _MAX_FIELDS = 1000
-_AT = frozenset({"environments", "login", "logout", "static"})
-"""First parts of addresses; those of ``episodes`` are shared with the agents' plane."""
+_AT = frozenset({"environments", "episodes", "login", "logout", "static"})
+"""First parts of addresses; below ``episodes`` the agents' plane has its own."""
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "There is nothing of this name"),
     (NotAvailableError, 422, "This is not available"),
@@ -95,12 +95,13 @@ class PagesApp:
     def owns(self, scope: Scope) -> bool:
         """Tell whether an address is a page's, and ``/`` a browser's."""
         path: str = scope["path"]
+        if path.startswith("/episodes/"):  # nearly all requests are an agent's
+            return not path.endswith("/mcp")
         if path == "/":
             return any(
                 name == b"accept" and b"text/html" in value for name, value in scope["headers"]
             )
-        first = path.split("/", 2)[1]
-        return first in _AT or (first == "episodes" and not path.endswith("/mcp"))
+        return path.split("/", 2)[1] in _AT
 
     def mint_link(self, path: str) -> MintedLink:
         """Make a link that lets its first user in."""
