@@ -171,6 +171,7 @@ class EpisodePages:
             solved=sorted(record.solved),
             prompt=cut_text(record.opened.prompt or ""),
             num_calls=len(record.calls),
+            num_counted=record.agent_calls,
             calls=call_views(shown),
             begin=begin,
             before=f"/episodes/{id_}?from={begin - _CALLS}" if begin else None,

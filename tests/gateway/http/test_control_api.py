@@ -337,6 +337,7 @@ async def test_the_openapi_document_describes_every_path_and_its_errors(gateway:
         "/v1/servers",
         "/v1/tasks",
         "/v1/workers",
+        "/v1/login-links",
         "/v0.1/servers",
         "/v0.1/servers/{namespace}/{name}/versions",
         "/v0.1/servers/{namespace}/{name}/versions/{version}",
