@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from astra_mcp.compose.episodes import digest_of
+from astra_mcp.serving.pages import episodes
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question
 from gateway.api.wire import EpisodeRequest
 from registry.store.records import EpisodeDigest, EpisodeFilter
@@ -75,10 +78,11 @@ async def test_what_an_earlier_life_recorded_is_found(tmp_path: Path, migrated: 
 
 
 async def test_a_list_is_read_a_page_at_a_time_and_without_records_of_other_homes(
-    tmp_path: Path, migrated: Path
+    tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(episodes, "_PAGE", 5)
     async with open_shown_gateway(make_catalog(), tmp_path / "home", migrated) as shown:
-        made = [await played(shown, "harbour", "weigh", ship="Alma") for _ in range(53)]
+        made = [await played(shown, "harbour", "weigh", ship="Alma") for _ in range(8)]
         first = await shown.page("/episodes")
         assert ids_in(first) == made[:2:-1]
         following = re.search(r'rel="next" href="([^"]*)"', first)
