@@ -14,6 +14,7 @@ from gateway.control.other_workers import open_fleet
 from gateway.control.plane import build_control_plane
 from gateway.control.subregistry import Subregistry
 from gateway.edge.metrics import Metrics
+from gateway.edge.pages import Pages
 from gateway.edge.security import AccessRules, Gate
 from gateway.edge.workers import ALONE, OwnWorkerInfo, send_on
 from gateway.episodes.live import Episodes
@@ -34,6 +35,7 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
     worker_info: OwnWorkerInfo = ALONE,
     interactive: Interactive = "all",
     tasks: TaskDirectory | None = None,
+    pages: Pages | None = None,
 ) -> AsyncGenerator[ASGIApp]:
     """Compose the planes; the application answers while the context is open.
 
@@ -49,6 +51,7 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
         worker_info: Which of the workers this process is.
         interactive: The servers that interactive endpoints and ``/v0.1/servers`` show.
         tasks: Listed at ``/v1/tasks``.
+        pages: Answer beside the planes; who looks at them needs a link that the control plane gives.
     """
     metrics.watch_open(episodes.count_open)
     metrics.watch_servers(catalog)
@@ -75,17 +78,20 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
             fleet=fleet,
             tasks=tasks,
             subregistry=subregistry.routes(),
+            pages=pages,
         )
 
         async def planes(scope: Scope, receive: Receive, send: Send) -> None:
             lateness.stir()
             target = target_at(scope["path"])
-            if target is None:
-                await control(scope, receive, send)
-            else:
+            if target is not None:
                 await plane.answer(target, scope, receive, send)
+            elif pages is not None and pages.owns(scope):
+                await pages(scope, receive, send)
+            else:
+                await control(scope, receive, send)
 
         try:
-            yield Gate(send_on(planes, worker_info), rules, metrics.observe_request)
+            yield Gate(send_on(planes, worker_info), rules, metrics.observe_request, pages)
         finally:
             lateness.close()

@@ -43,6 +43,10 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.run:run",
         "Serve one server by itself, without a gateway: no episodes, no records, no reward.",
     ),
+    "open": Listed(
+        "astra_mcp.cli.open:open_pages",
+        "Open the pages of the running gateway in a browser, by a link that works once.",
+    ),
     "connect": Listed(
         "astra_mcp.cli.connect.command:connect",
         "Print, or write, the configuration that connects an MCP client.",

@@ -110,8 +110,8 @@ async def _serve_http(settings: Settings, trusted: bool, as_json: bool) -> signa
             control_key=key,
             worker_info=worker_info,
             trusted=trusted,
-            on_ready=lambda catalog: announced(
-                settings, ready_of(catalog), worker_info, as_json=as_json
+            on_ready=lambda catalog, login_path: announced(
+                settings, ready_of(catalog, login_path), worker_info, as_json=as_json
             ),
         )
     return stop.by

@@ -4,7 +4,8 @@ import logging
 import os
 import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
@@ -29,22 +30,24 @@ from gateway.api.seams import (
     EnvironmentSummary,
     GoldCall,
     QuestionInfo,
+    RecordSink,
     Upstream,
 )
 from gateway.api.settings import FIRST
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
 from gateway.edge.metrics import Metrics
+from gateway.edge.pages import Pages
 from gateway.edge.security import AccessRules
 from gateway.edge.workers import ALONE, OwnWorkerInfo
 from gateway.episodes.failures import FailureDefaults
-from gateway.episodes.live import open_episodes
+from gateway.episodes.live import Episodes, open_episodes
 from registry.bundles.digest import BundleDigest
 from registry.store.database import Database, open_database
 from servers.deployed import DeployedServers, open_deployed
 from servers.emulated.fleet import EmulatedServers, NoDocuments
 
-__all__ = ["PublishedCatalog", "open_catalog", "open_gateway"]
+__all__ = ["GatewayParts", "OpenPages", "PublishedCatalog", "open_catalog", "open_gateway"]
 
 MIN_FREE_BYTES = 64 << 20
 """With less room on the disk of its home, a gateway says that it is not ready."""
@@ -257,6 +260,22 @@ def _refusing(
     return refuse
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayParts:
+    """What a gateway is made of, for pages that show it."""
+
+    settings: Settings
+    rules: AccessRules
+    worker_info: OwnWorkerInfo
+    catalog: PublishedCatalog
+    episodes: Episodes
+    database: Database
+
+
+OpenPages = Callable[[GatewayParts], AbstractAsyncContextManager[Pages]]
+"""Opens the pages of a gateway."""
+
+
 @asynccontextmanager
 async def open_gateway(
     settings: Settings,
@@ -265,6 +284,8 @@ async def open_gateway(
     trusted: bool = False,
     worker_info: OwnWorkerInfo = ALONE,
     readiness: Callable[[], Sequence[str]] = tuple,
+    sinks: Sequence[RecordSink] = (),
+    open_pages: OpenPages | None = None,
 ) -> AsyncGenerator[tuple[PublishedCatalog, ASGIApp]]:
     """Compose the gateway over everything that is published; yields the catalog and the application.
 
@@ -274,6 +295,8 @@ async def open_gateway(
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
         worker_info: Which of the workers this process is.
         readiness: Names what else keeps this process from taking episodes.
+        sinks: Hear of every record event, beside the metrics.
+        open_pages: Opens what people look at; without it there are no pages.
     """
     metrics = Metrics()
     async with (
@@ -291,7 +314,7 @@ async def open_gateway(
             max_open=settings.serve.max_episodes,
             worker=worker_info.index,
             workers=worker_info.count,
-            sinks=(metrics,),
+            sinks=(metrics, *sinks),
             failures=FailureDefaults(
                 rate=settings.serve.failure_rate, scope=settings.serve.failure_scope
             ),
@@ -299,6 +322,17 @@ async def open_gateway(
             emulator=settings.emulators.distractors,
             tasks=tasks,
         ) as episodes,
+        _opened_pages(
+            open_pages,
+            GatewayParts(
+                settings=settings,
+                rules=rules,
+                worker_info=worker_info,
+                catalog=catalog,
+                episodes=episodes,
+                database=database,
+            ),
+        ) as pages,
         open_app(
             catalog,
             episodes,
@@ -309,11 +343,18 @@ async def open_gateway(
             worker_info=worker_info,
             interactive=settings.serve.interactive,
             tasks=tasks,
+            pages=pages,
         ) as app,
     ):
         if worker_info.index == FIRST:  # the others have no interactive endpoints
             _warn_of_unpublished(InteractiveCatalog(catalog, settings.serve.interactive))
         yield catalog, app
+
+
+def _opened_pages(
+    open_pages: OpenPages | None, parts: GatewayParts
+) -> AbstractAsyncContextManager[Pages | None]:
+    return nullcontext() if open_pages is None else open_pages(parts)
 
 
 def _warn_of_unpublished(shown: InteractiveCatalog) -> None:

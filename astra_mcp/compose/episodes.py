@@ -4,6 +4,7 @@ from pathlib import Path
 
 from astra_mcp.compose.settings import Settings
 from astra_mcp.reward import Reward, score_episode
+from astra_mcp.types import JsonObject
 from gateway.episodes.archive import records_folder, status_of, time_at
 from gateway.episodes.record import Record, read_record, record_path
 from registry.store.database import open_database
@@ -15,7 +16,7 @@ from registry.store.records import (
     index_records,
 )
 
-__all__ = ["EpisodeFilter", "reward_of", "select_records", "source_of"]
+__all__ = ["EpisodeFilter", "digest_of", "reward_of", "select_records", "source_in", "source_of"]
 
 
 def reward_of(record: Record) -> Reward | None:
@@ -27,15 +28,19 @@ def reward_of(record: Record) -> Reward | None:
 
 def source_of(record: Record) -> str:
     """Name what was run: an environment and its further question, servers, or an interactive endpoint."""
-    source = record.opened.source
+    return source_in(record.opened.source, record.opened.endpoint)
+
+
+def source_in(source: JsonObject, endpoint: str | None) -> str:
+    """Name what was run, by what the first event of a record says of it; as :func:`source_of`."""
     names, question = source.get("names"), source.get("question")
     named = source.get("name") or (", ".join(map(str, names)) if isinstance(names, list) else "")
-    match record.opened.endpoint:
+    match endpoint:
         case None:
             return " ".join([str(named), *([question] if isinstance(question, str) else [])])
         case "*":
             return "all servers (interactive)"
-        case endpoint:
+        case _:
             return f"{endpoint} (interactive)"
 
 
@@ -53,14 +58,19 @@ async def select_records(
     if not folder.is_dir():
         return [], ()
     async with open_database(settings.registry_url) as database:
-        report = await index_records(database, folder, _digest)
+        report = await index_records(database, folder, digest_of)
         ids = await database.read(
             lambda session: find_episodes(session, report.present, wanted, limit)
         )
     return [read_record(record_path(folder, id_)) for id_ in ids], report.faults
 
 
-def _digest(path: Path) -> EpisodeDigest:
+def digest_of(path: Path) -> EpisodeDigest:
+    """Read what the index keeps of a record.
+
+    Raises:
+        GatewayError: It cannot be read.
+    """
     record = read_record(path)
     reward = reward_of(record)
     failure = record.ended.failure if record.ended else None

@@ -43,6 +43,8 @@ from gateway.api.wire import (
     EpisodeRecord,
     EpisodeRequest,
     EpisodeState,
+    LoginLink,
+    LoginLinkRequest,
     ServerInfo,
     WorkerInfo,
 )
@@ -228,6 +230,18 @@ class GatewayClient:
             found += page
             if len(page) < MAX_PAGE:
                 return found
+
+    async def login_link(self, page: str = "/") -> LoginLink:
+        """Ask for a link that lets a browser into the gateway's pages, once.
+
+        Args:
+            page: The address that it leads to, such as ``/episodes``.
+
+        Raises:
+            RefusedError: The gateway has no pages.
+        """
+        body: JsonValue = LoginLinkRequest(page=page).model_dump()
+        return await self._ask(LoginLink, "POST", "/v1/login-links", body)
 
     async def health(self) -> JsonObject:
         """Ask whether the gateway takes episodes; the answer says what is missing where it does not.

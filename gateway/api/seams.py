@@ -364,6 +364,11 @@ class EnvironmentSummary(Protocol):
         ...
 
     @property
+    def title(self) -> str:
+        """For people."""
+        ...
+
+    @property
     def status(self) -> str:
         """``verified`` or ``unverified``, as its author claims."""
         ...

@@ -165,6 +165,8 @@ class ServeSettings(FrozenModel):
     """The share of calls that fail on purpose, in episodes that do not say so themselves."""
     failure_scope: FailureScope = FailureScope.EMULATED
     """Which of those episodes that is for."""
+    pages: bool = True
+    """Whether people can look at what runs here in a browser, with a link that works once."""
 
     @field_validator("public_url")
     @classmethod

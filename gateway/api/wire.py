@@ -43,6 +43,8 @@ __all__ = [
     "FailureLaw",
     "FailureRequest",
     "LeftOutDistractor",
+    "LoginLink",
+    "LoginLinkRequest",
     "ServerInfo",
     "ShownTool",
     "SourceEnvironment",
@@ -353,3 +355,18 @@ class WorkerInfo(FrozenModel):
     """Episodes that take calls there; parked ones and interactive states are left out."""
     missing: tuple[str, ...] = ()
     """What keeps it from taking episodes; empty where it is ready."""
+
+
+class LoginLinkRequest(FrozenModel):
+    """Body of ``POST /v1/login-links``."""
+
+    page: str = Field(default="/", max_length=1024, pattern=r"^/([!-.0-\[\]-~][!-\[\]-~]*)?$")
+    """The page that the link leads to."""
+
+
+class LoginLink(FrozenModel):
+    """Answer to ``POST /v1/login-links``: a way into the pages, for a browser."""
+
+    url: str
+    """Works once; whoever opens it sees everything, gold included."""
+    expires_at: datetime

@@ -53,8 +53,10 @@ from gateway.api.wire import (
 )
 from gateway.control.errors import ErrorBody, answer_errors
 from gateway.control.lists import UnreadRequest, answer_list, answer_record, read_requests
+from gateway.control.login_links import login_links
 from gateway.control.other_workers import Fleet, Slice
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
+from gateway.edge.pages import Pages
 from gateway.edge.placement import owner_of
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes
@@ -430,7 +432,7 @@ def _described(upstream: Upstream, base: str, *, shown: bool) -> ServerInfo:
     )
 
 
-def build_control_plane(
+def build_control_plane(  # noqa: PLR0913 - one parameter for each thing that it is made of
     catalog: Catalog,
     episodes: Episodes,
     *,
@@ -440,6 +442,7 @@ def build_control_plane(
     subregistry: APIRouter,
     fleet: Fleet,
     tasks: TaskDirectory | None = None,
+    pages: Pages | None = None,
 ) -> FastAPI:
     """Make the control API with its health checks, its metrics and its OpenAPI document.
 
@@ -460,6 +463,8 @@ def build_control_plane(
         redirect_slashes=False,
     )
     app.include_router(plane.routes(), tags=["control"])
+    links = login_links(pages, fleet.worker_info)
+    app.include_router(links, tags=["control"], responses=_documented(_ERRORS))
     app.include_router(subregistry, tags=["servers"], responses=_documented(_LISTING_ERRORS))
 
     async def healthz() -> Health:

@@ -26,6 +26,7 @@ from astra_mcp.concurrency import within
 from astra_mcp.errors import ConfigError
 from astra_mcp.text.json_bounds import BATCH_VALUES, MAX_VALUES, bounds_fault
 from gateway.edge.keys import MIN_KEY_LENGTH, is_known
+from gateway.edge.pages import Pages
 
 __all__ = [
     "LARGE_BYTES",
@@ -79,6 +80,8 @@ class Plane(StrEnum):
     """An API key, where keys are set; also for all paths that do not exist."""
     CONTROL = "control"
     """Always the control key."""
+    PAGES = "pages"
+    """A browser's session, which the pages look after; it is had by the control key alone."""
 
 
 def plane_of(path: str) -> Plane:
@@ -210,6 +213,8 @@ class Gate:
     """What is let through."""
     _observe: Callable[[Plane, int], None]
     """Told the plane and the HTTP status of every answer."""
+    _pages: Pages | None = None
+    """Whose addresses need no key of the gateway's."""
     _allowed: dict[bytes, bool] = field(default_factory=dict[bytes, bool], init=False)
     """Values of ``Host`` that were looked at before."""
 
@@ -219,7 +224,7 @@ class Gate:
             return  # neither web sockets nor lifespan: the server's owner opens the planes
         began = time.perf_counter()
         status = 500
-        plane = plane_of(scope["path"])
+        plane = self._plane_of(scope)
         is_whole = False
 
         async def watched(message: Message) -> None:
@@ -247,6 +252,12 @@ class Gate:
             if _access_log.isEnabledFor(logging.INFO):
                 shown, seconds = loggable_path(scope["path"]), time.perf_counter() - began
                 _access_log.info("%s %s %d %.1f ms", scope["method"], shown, status, seconds * 1000)
+
+    def _plane_of(self, scope: Scope) -> Plane:
+        plane = plane_of(scope["path"])
+        if self._pages is None or plane not in (Plane.INTERACTIVE, Plane.EPISODE):
+            return plane
+        return Plane.PAGES if self._pages.owns(scope) else plane
 
     def _check(self, scope: Scope, plane: Plane) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
@@ -451,13 +462,16 @@ def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
 def loggable_path(path: str) -> str:
     """Render a path for a log: of each episode id only the beginning, no control characters.
 
-    An id is what follows ``episodes``, and, because paths are mistyped, each long run of hex digits.
+    An id is what follows ``episodes``, and, because paths are mistyped, each long run of hex digits. Of what
+    follows ``login`` nothing is shown.
     """
     parts = path.split("/")
     for index, part in enumerate(parts[:-1]):
         following = parts[index + 1]
         if part == "episodes" and len(following) > ID_CHARACTERS:
             parts[index + 1] = f"{following[:ID_CHARACTERS]}…"
+        if part == "login" and following:
+            parts[index + 1] = "…"
     shown = _ID_LIKE.sub(lambda match: f"{match[0][:ID_CHARACTERS]}…", "/".join(parts))
     return "".join(c if c.isprintable() else "?" for c in shown)[:256]
 

@@ -65,7 +65,7 @@ class OwnWorkerInfo:
         match path.split("/")[1:]:
             case ["episodes", episode, *_] | ["v1", "episodes", episode, *_] if episode:
                 return owner_of(episode, self.count)
-            case ["mcp"] | ["servers", *_] | ["v1", "episodes:close"]:
+            case ["mcp"] | ["servers", *_] | ["v1", "episodes:close" | "login-links"]:
                 return FIRST
             case _:
                 return self.index

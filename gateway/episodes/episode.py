@@ -68,6 +68,8 @@ from gateway.episodes.record import (
 from gateway.episodes.shown_tools import Route, Shown
 from gateway.episodes.turns import CallOrder, Relaying, Turn, close_sessions, failure_of
 
+__all__ = ["Episode"]
+
 _LARGE_BYTES = 256 << 10
 _MAX_NAME = 256
 """A longer name is no tool's; so much of it is recorded."""

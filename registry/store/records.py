@@ -8,15 +8,15 @@ here.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVarTuple
 
 import anyio.to_thread
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -30,9 +30,13 @@ __all__ = [
     "EpisodeDigest",
     "EpisodeFilter",
     "IndexReport",
+    "IndexedEpisode",
+    "Place",
     "RecordFault",
     "find_episodes",
     "index_records",
+    "page_of_episodes",
+    "store_digests",
 ]
 
 OPEN = "open"
@@ -57,6 +61,17 @@ class EpisodeDigest:
     failure: str | None
 
 
+class IndexedEpisode(NamedTuple):
+    """An episode as the index knows it."""
+
+    id: str
+    digest: EpisodeDigest
+
+
+Place = tuple[datetime, str]
+"""Where in the list an episode stands, the newest first: when it was opened, and its id."""
+
+Columns = TypeVarTuple("Columns")
 ReadRecord = Callable[[Path], EpisodeDigest]
 """Reads one record; raises an :class:`AstraError` that says what is wrong with it."""
 
@@ -133,21 +148,80 @@ def find_episodes(
     Returns:
         Their ids, the newest first.
     """
-    newest_first = (col(EpisodeRow.opened_at).desc(), col(EpisodeRow.id).desc())
-    query = select(col(EpisodeRow.id)).order_by(*newest_first)
+    query = _newest(session, select(col(EpisodeRow.id)), wanted)
+    known = frozenset(present)
+    with session.scalars(query, execution_options={"yield_per": _ROWS_AT_ONCE}) as ids:
+        return list(islice((id_ for id_ in ids if id_ in known), limit))
+
+
+def page_of_episodes(
+    session: Session, wanted: EpisodeFilter, *, after: Place | None, limit: int
+) -> list[IndexedEpisode]:
+    """Read a page of what the index says of those that fit, the newest first; opens no record.
+
+    Args:
+        session: Of the database that keeps the index.
+        wanted: What to look for.
+        after: Of the last episode of the page before; None for the first page.
+        limit: At most so many.
+    """
+    names = [field.name for field in fields(EpisodeDigest)]
+    columns = (getattr(EpisodeRow, name) for name in names)
+    query = _newest(session, select(col(EpisodeRow.id), *columns), wanted)
+    if after is not None:
+        at, id_ = after
+        earlier = or_(col(EpisodeRow.opened_at) < at, col(EpisodeRow.id) < id_)
+        # The first condition alone is one that an index of times can begin at.
+        query = query.where(col(EpisodeRow.opened_at) <= at, earlier)
+    rows = session.execute(query.limit(limit))
+    return [
+        IndexedEpisode(id_, EpisodeDigest(**dict(zip(names, values, strict=True))))
+        for id_, *values in rows
+    ]
+
+
+def store_digests(
+    session: Session, digests: Mapping[str, EpisodeDigest], sizes: Mapping[str, int]
+) -> None:
+    """Put into the index what was heard of episodes, without reading their records.
+
+    Args:
+        session: Of the database that keeps the index.
+        digests: By the ids of the episodes.
+        sizes: Lengths of their records in bytes, as far as the digests speak of them.
+    """
+    _store([_row(id_, digest, sizes[id_]) for id_, digest in digests.items()], session)
+
+
+def _newest(session: Session, query: Select[*Columns], wanted: EpisodeFilter) -> Select[*Columns]:
+    """Choose what fits, the newest first."""
+    opened_at, status = col(EpisodeRow.opened_at), col(EpisodeRow.status)
+    if wanted.source is not None:
+        # All rows may have to be looked at, which is faster as they lie than by the index of either.
+        opened_at = func.coalesce(opened_at, opened_at)
+        status = func.coalesce(status, status)
+    query = query.order_by(opened_at.desc(), col(EpisodeRow.id).desc())
     if not wanted.interactive:
         query = query.where(col(EpisodeRow.endpoint).is_(None))
     if wanted.status is not None:
-        query = query.where(col(EpisodeRow.status) == wanted.status)
+        query = query.where(status == wanted.status)
     if wanted.source is not None:
-        query = query.where(col(EpisodeRow.source).icontains(wanted.source, autoescape=True))
+        query = query.where(_contains(session, wanted.source))
     if wanted.min_reward is not None:
         query = query.where(col(EpisodeRow.reward) >= wanted.min_reward)
     if wanted.max_reward is not None:
         query = query.where(col(EpisodeRow.reward) <= wanted.max_reward)
-    known = frozenset(present)
-    with session.scalars(query, execution_options={"yield_per": _ROWS_AT_ONCE}) as ids:
-        return list(islice((id_ for id_ in ids if id_ in known), limit))
+    return query
+
+
+def _contains(session: Session, part: str) -> ColumnElement[bool]:
+    """Whether a text is part of what was run, in upper or lower case."""
+    source = col(EpisodeRow.source)
+    if (
+        session.connection().dialect.name == "sqlite"
+    ):  # whose LIKE is so by itself, in half the time
+        return source.contains(part, autoescape=True)
+    return source.icontains(part, autoescape=True)
 
 
 def _sizes(folder: Path) -> dict[str, int]:
@@ -181,10 +255,14 @@ def _read_all(
         except AstraError as error:
             faults.append(RecordFault(path=path, reason=str(error)))
             continue
-        failure = None if digest.failure is None else storable_text(digest.failure)
-        texts = {"source": storable_text(digest.source), "failure": failure}
-        rows.append({"id": id_, "record_bytes": sizes[id_], **asdict(digest), **texts})
+        rows.append(_row(id_, digest, sizes[id_]))
     return rows, faults
+
+
+def _row(id_: str, digest: EpisodeDigest, size: int) -> Mapping[str, Any]:
+    failure = None if digest.failure is None else storable_text(digest.failure)
+    texts = {"source": storable_text(digest.source), "failure": failure}
+    return {"id": id_, "record_bytes": size, **asdict(digest), **texts}
 
 
 def _store(rows: Sequence[Mapping[str, Any]], session: Session) -> None:

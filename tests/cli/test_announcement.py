@@ -25,13 +25,20 @@ def serving(**given: object) -> Settings:
     return load_serving(given)
 
 
-def announced(settings: Settings, *deployed: str, emulated: int = 0, as_json: bool = False) -> None:
+def announced(
+    settings: Settings,
+    *deployed: str,
+    emulated: int = 0,
+    login_path: str | None = None,
+    as_json: bool = False,
+) -> None:
     ready = WorkerReady(
         environments=2,
         tools=8,
         servers=2 + len(deployed) + emulated,
         deployed=deployed,
         emulated=emulated,
+        login_path=login_path,
     )
     worker_info = OwnWorkerInfo(
         inner_urls=("http://127.0.0.1:8420",), public_url=settings.serve.public_url
@@ -66,6 +73,18 @@ def test_the_json_object_has_the_address_of_each_deployed_server(
     told = json.loads(capsys.readouterr().out)
     assert told["deployed"] == [{"name": "time", "mcp_url": "https://a.example/x/servers/time/mcp"}]
     assert told["servers"] == 3
+
+
+def test_the_link_into_the_pages_is_told_where_there_are_some(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = "http://127.0.0.1:8420/login/abc"
+    announced(serving(), login_path="/login/abc")
+    assert f"{told} (works once" in capsys.readouterr().out
+    announced(serving(), login_path="/login/abc", as_json=True)
+    assert json.loads(capsys.readouterr().out)["login_url"] == told
+    announced(serving(pages=False), as_json=True)
+    assert json.loads(capsys.readouterr().out)["login_url"] is None
 
 
 @pytest.mark.parametrize(("log_format", "notice"), [("text", "Ctrl-C stops it.\n"), ("json", "")])

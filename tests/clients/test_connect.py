@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 from typer.testing import Result
 
-from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Syntax, stdio_entry
 from astra_mcp.cli.connect.client_files import merge_entry, read_config, write_config
+from astra_mcp.serving.clients.client_configs import FORMATS, ClientName, Syntax, stdio_entry
 
 from deployed_workshop import raw_entry
 from tiers import AT_THE_GATE

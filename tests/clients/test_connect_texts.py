@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from typer.testing import Result
 
 from astra_mcp.cli.connect import command as connect_command
-from astra_mcp.cli.connect.client_configs import FORMATS, ClientName, Entry, Syntax
-from astra_mcp.cli.connect.config_texts import insert_entry, parse_text, render_document
+from astra_mcp.serving.clients.client_configs import FORMATS, ClientName, Entry, Syntax
+from astra_mcp.serving.clients.config_texts import insert_entry, parse_text, render_document
 from gateway.edge.discovery import RunningGateway, announce, claim_home
 from registry.published.names import NameKind, write_names
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.cli.connect.client_configs import ClientName
 from astra_mcp.cli.main import COMMANDS, load_command
+from astra_mcp.serving.clients.client_configs import ClientName
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from registry.store.records import (
     EpisodeDigest,
     EpisodeFilter,
     IndexReport,
+    Place,
     find_episodes,
     index_records,
+    page_of_episodes,
+    store_digests,
 )
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -78,6 +82,47 @@ async def test_episodes_are_found_by_what_their_records_say_the_newest_first(
     assert await found(database, report, source="%") == ["a3"]
     assert await found(database, report, min_reward=0.25) == ["a3", "a1"]
     assert await found(database, report, max_reward=0.25) == ["a3"]
+
+
+@pytest.mark.both_databases
+async def test_a_list_is_read_page_by_page_to_its_end_and_holds_what_was_heard(
+    database: Database,
+) -> None:
+    heard = {
+        f"{n:02}": EpisodeDigest(
+            opened_at=NEW_YEAR + timedelta(seconds=n // 3),  # some at the same moment
+            source="Sold-Prices" if n % 2 else "tour_100%",
+            endpoint=None,
+            status="failed" if n == 6 else "closed",
+            calls=n,
+            reward=None if n == 6 else n / 10,
+            failure="flooded" if n == 6 else None,
+        )
+        for n in range(8)
+    }
+    sizes = dict.fromkeys(heard, 100)
+    await database.write(lambda s: store_digests(s, heard, sizes))
+
+    async def read(limit: int, **wanted: object) -> list[str]:
+        fitting = EpisodeFilter(**wanted)  # pyright: ignore[reportArgumentType] - members by name
+        ids: list[str] = []
+        after: Place | None = None
+        while page := await database.read(
+            partial(page_of_episodes, wanted=fitting, after=after, limit=limit)
+        ):
+            assert all(heard[each.id] == each.digest for each in page)
+            ids += [each.id for each in page]
+            after = (page[-1].digest.opened_at, page[-1].id)
+        return ids
+
+    newest_first = sorted(heard, reverse=True)
+    for limit in (1, 2, 3, 50):
+        assert await read(limit) == newest_first
+        assert await read(limit, source="sold-P") == ["07", "05", "03", "01"]
+        assert await read(limit, source="_100%", status="closed") == ["04", "02", "00"]
+        assert await read(limit, status="failed") == ["06"]
+        assert await read(limit, min_reward=0.5) == ["07", "05"]
+    assert await read(1, source="tour-") == []
 
 
 async def test_only_a_record_that_has_grown_or_is_open_is_read_again(

@@ -10,9 +10,9 @@ from tempfile import NamedTemporaryFile
 from typing import Any, cast
 from urllib.parse import parse_qs
 
-from astra_mcp.cli.connect.client_configs import FORMATS, Entry, Syntax
-from astra_mcp.cli.connect.config_texts import insert_entry, parse_text
 from astra_mcp.errors import ConfigError
+from astra_mcp.serving.clients.client_configs import FORMATS, Entry, Syntax
+from astra_mcp.serving.clients.config_texts import insert_entry, parse_text
 from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject
 

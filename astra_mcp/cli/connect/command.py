@@ -11,7 +11,14 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import typer
 
-from astra_mcp.cli.connect.client_configs import (
+from astra_mcp.cli.connect.client_files import add_entry, known_caller, merge_entry, read_config
+from astra_mcp.compose.bundles import deployed_names, find_bundle_folder, unknown_server
+from astra_mcp.compose.settings import Settings, load_settings
+from astra_mcp.environments.loading import load_bundle
+from astra_mcp.errors import AstraError, ConfigError
+from astra_mcp.home import user_path
+from astra_mcp.report.console import out, print_json, report_errors, run_async, say
+from astra_mcp.serving.clients.client_configs import (
     FORMATS,
     ClientFormat,
     ClientName,
@@ -19,14 +26,7 @@ from astra_mcp.cli.connect.client_configs import (
     http_entry,
     stdio_entry,
 )
-from astra_mcp.cli.connect.client_files import add_entry, known_caller, merge_entry, read_config
-from astra_mcp.cli.connect.config_texts import render_document
-from astra_mcp.compose.bundles import deployed_names, find_bundle_folder, unknown_server
-from astra_mcp.compose.settings import Settings, load_settings
-from astra_mcp.environments.loading import load_bundle
-from astra_mcp.errors import AstraError, ConfigError
-from astra_mcp.home import user_path
-from astra_mcp.report.console import out, print_json, report_errors, run_async, say
+from astra_mcp.serving.clients.config_texts import render_document
 from astra_mcp.serving.process.probe import status_at
 from astra_mcp.types import JsonObject
 from gateway.api.settings import FIRST, public_base, public_url_fault

@@ -157,7 +157,7 @@ def _asset(name: str) -> str:
 
 
 def _style(has_plots: bool) -> str:
-    ours = _asset("assets/report.css")
+    ours = f"{_asset('assets/tokens.css')}\n{_asset('assets/report.css')}"
     return f"{_asset('vendored/uplot/uPlot.min.css')}\n{ours}" if has_plots else ours
 
 

@@ -71,6 +71,7 @@ def _details(
             {"name": name, "mcp_url": f"{base}/servers/{name}/mcp"} for name in ready.deployed
         ],
         "emulated": ready.emulated,
+        "login_url": ready.login_path and f"{base}{ready.login_path}",
         "control_key_file": str(control_key_path(settings.home)),
         "records": str(settings.home / "records"),
     }
@@ -95,6 +96,8 @@ def _print(
             lines["all tools"] += f", without those of {ready.apart} environments of large folders"
     if settings.serve.interactive != "all":
         lines["interactive"] = ", ".join(settings.serve.interactive) or "none: episodes alone"
+    if ready.login_path is not None:
+        lines["look at it"] = f"{base}{ready.login_path} (works once; astra-mcp open makes another)"
     lines |= {
         "connect a client": "astra-mcp connect claude-desktop (astra-mcp connect --help names all)",
         "play them all": "astra-mcp rollout --agent oracle",

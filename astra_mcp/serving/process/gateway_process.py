@@ -18,6 +18,7 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.report.console import say
 from astra_mcp.serving.http.memory import be_sparing
 from astra_mcp.serving.http.server import Listener, listen
+from astra_mcp.serving.pages.opening import OwnPages
 from astra_mcp.serving.process.deployed_look import look_at_deployed
 from astra_mcp.serving.process.lifecycle import Stop, hear_signals
 from astra_mcp.tracing import open_tracing
@@ -60,7 +61,7 @@ async def serve_gateway(
     control_key: str,
     worker_info: OwnWorkerInfo,
     trusted: bool,
-    on_ready: Callable[[Catalog], AbstractContextManager[None]],
+    on_ready: Callable[[Catalog, str | None], AbstractContextManager[None]],
     watch: Callable[[Stop], Coroutine[None, None, None]] | None = None,
     linger: Callable[[Stop], Coroutine[None, None, None]] | None = None,
 ) -> Stop:
@@ -74,7 +75,8 @@ async def serve_gateway(
         control_key: Of the home.
         worker_info: Which of the workers this process is.
         trusted: Allow tool code to run unsandboxed where this machine has no sandbox.
-        on_ready: Tells others that it serves; left when the process is asked to stop.
+        on_ready: Tells others that it serves, and which path leads into its pages, where it has some; left
+            when the process is asked to stop.
         watch: Runs meanwhile; may also ask for the stop.
         linger: After a final stop, once all calls are finished: requests are refused as long as it runs.
 
@@ -84,6 +86,7 @@ async def serve_gateway(
     be_sparing()
     rules = rules_of(settings, control_key, listener)
     stop = Stop()
+    pages = OwnPages() if settings.serve.pages else None
     async with (
         hear_signals(stop),  # to the very end: one that nobody hears would break the release off
         _tracing(worker_info),
@@ -93,6 +96,8 @@ async def serve_gateway(
             trusted=trusted,
             worker_info=worker_info,
             readiness=lambda: ["it is stopping"] if stop.asked.is_set() else [],
+            sinks=() if pages is None else (pages.heard,),
+            open_pages=None if pages is None else pages.open,
         ) as (catalog, app),
         listen(app, listener, max_connections=most_connections()) as listening,
         anyio.create_task_group() as group,
@@ -102,7 +107,7 @@ async def serve_gateway(
         # The workers open servers of their own, but they are broken alike.
         if worker_info.index == 0:
             group.start_soon(look_at_deployed, catalog, partial(_tell, settings))
-        with on_ready(catalog):
+        with on_ready(catalog, None if pages is None else pages.login_path()):
             await stop.asked.wait()
         is_done = await _finish(listening, stop, settings.serve.drain_seconds)
         if is_done and stop.is_final and linger is not None:

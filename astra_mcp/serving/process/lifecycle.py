@@ -65,10 +65,12 @@ class WorkerReady(FrozenModel):
     """Names of the real servers that are no environments."""
     emulated: int
     """Servers of which the registry has documents only."""
+    login_path: str | None = None
+    """Of a link into the pages, which the first worker makes; None where there are none."""
 
 
-def ready_of(catalog: Catalog) -> WorkerReady:
-    """Count what a gateway process publishes."""
+def ready_of(catalog: Catalog, login_path: str | None = None) -> WorkerReady:
+    """Count what a gateway process publishes; the link into its pages is told as it is."""
     environments = catalog.summaries()
     servers = catalog.upstreams()
     return WorkerReady(
@@ -78,6 +80,7 @@ def ready_of(catalog: Catalog) -> WorkerReady:
         apart=_count_apart(catalog, servers),
         deployed=tuple(s.name for s in servers if s.kind is ServerKind.DEPLOYED),
         emulated=sum(s.kind is ServerKind.EMULATOR for s in servers),
+        login_path=login_path,
     )
 
 

@@ -24,7 +24,7 @@ from astra_mcp.addresses import bind
 from astra_mcp.concurrency import BackOff
 from astra_mcp.errors import ConfigError, PortInUseError, WorkerError
 from astra_mcp.serving.process.lifecycle import STOP_ALL, Stop, WorkerPlan, WorkerReady
-from gateway.api.settings import ServeSettings
+from gateway.api.settings import FIRST, ServeSettings
 from gateway.edge.discovery import remembered_ports
 
 __all__ = ["Supervisor", "bind_workers", "open_supervisor"]
@@ -187,7 +187,8 @@ class Supervisor:
             if worker.process is None:
                 return
             if ready is not None:
-                self._ready = ready
+                if worker.plan.index == FIRST:  # they publish the same, and it alone lets people in
+                    self._ready = ready
                 worker.is_ready.set()
             status = await self._in_thread(worker.process.wait)
             if ready is None and is_first and not self._is_stopping:

@@ -67,8 +67,8 @@ async def _serve(plan: WorkerPlan) -> None:
 
 
 @contextmanager
-def _tell_ready(catalog: Catalog) -> Generator[None]:
-    sys.stdout.write(ready_of(catalog).model_dump_json() + "\n")
+def _tell_ready(catalog: Catalog, login_path: str | None) -> Generator[None]:
+    sys.stdout.write(ready_of(catalog, login_path).model_dump_json() + "\n")
     sys.stdout.flush()
     yield
 

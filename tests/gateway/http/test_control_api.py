@@ -321,6 +321,15 @@ async def test_health_and_readiness_are_told_apart(open_gateway: Any, gateway: A
         assert (await broken.stranger.get("/healthz")).status_code == 200
 
 
+async def test_a_gateway_without_pages_gives_no_links_into_them(gateway: Any) -> None:
+    answer = await gateway.control.post("/v1/login-links", json={})
+    assert answer.status_code == 422
+    assert "serve.pages" in answer.json()["error"]["message"]
+    for path in ("/", "/environments", "/login/abc", "/episodes"):
+        page = await gateway.stranger.get(path, headers={"Accept": "text/html"})
+        assert page.status_code == 404, path
+
+
 async def test_the_openapi_document_describes_every_path_and_its_errors(gateway: Any) -> None:
     document = (await gateway.stranger.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.")
@@ -337,6 +346,7 @@ async def test_the_openapi_document_describes_every_path_and_its_errors(gateway:
         "/v1/servers",
         "/v1/tasks",
         "/v1/workers",
+        "/v1/login-links",
         "/v0.1/servers",
         "/v0.1/servers/{namespace}/{name}/versions",
         "/v0.1/servers/{namespace}/{name}/versions/{version}",

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import yaml
 
-from astra_mcp.cli.connect.client_configs import Entry, Syntax
+from astra_mcp.serving.clients.client_configs import Entry, Syntax
 from astra_mcp.types import JsonObject
 
 __all__ = ["insert_entry", "parse_text", "render_document"]

@@ -1,0 +1,175 @@
+"""The environments: a list to choose from, and each with its question, its graph, its tools and its gold."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any
+from urllib.parse import urlencode
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from astra_mcp.environments.acceptance.verdict import Verdict
+from astra_mcp.environments.bundle import Bundle, Question
+from astra_mcp.serving.pages.fields import ArgumentField, fields_of
+from astra_mcp.serving.pages.graph import draw
+from astra_mcp.serving.pages.parts import PageParts
+from astra_mcp.serving.pages.rendering import CutText, Renderer, cut_text, pretty_json
+from astra_mcp.types import ToolSpec
+from gateway.api.environments import EnvironmentFilter
+from gateway.api.seams import EnvironmentSummary
+
+__all__ = ["EnvironmentPages", "ToolView", "tool_view"]
+
+_PAGE = 50
+_MAX_QUESTIONS = 100
+"""So many further questions are listed; the others are reached by their ids."""
+_FACETS = ("domain", "language", "scenario_type", "hops", "family")
+_NAMES = {"scenario_type": "type"}
+"""What an address calls a facet, where that is another word."""
+_VERIFIED: Mapping[str, bool | None] = {"": None, "yes": True, "no": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolView:
+    """A tool as a page shows it."""
+
+    name: str
+    description: CutText
+    fields: Sequence[ArgumentField]
+    schema: CutText
+
+
+def tool_view(tool: ToolSpec) -> ToolView:
+    """Prepare a tool for a page."""
+    return ToolView(
+        name=tool.name,
+        description=cut_text(tool.description),
+        fields=fields_of(tool.input_schema),
+        schema=cut_text(pretty_json(tool.input_schema)),
+    )
+
+
+class EnvironmentPages:
+    """Answers at ``/environments``."""
+
+    def __init__(self, parts: PageParts, renderer: Renderer) -> None:
+        self._parts = parts
+        self._renderer = renderer
+        self._facets: tuple[Sequence[EnvironmentSummary], Mapping[str, Sequence[str]]] | None = None
+
+    def routes(self) -> Iterator[Route]:
+        """Lay out the addresses."""
+        yield Route("/environments", self.show_list, methods=["GET"])
+        yield Route("/environments/{name}", self.show_one, methods=["GET"])
+
+    # --- the list --------------------------------------------------------------------------------
+
+    async def show_list(self, request: Request) -> Response:
+        """Show those that fit, a page at a time."""
+        asked = {k: v for k, v in request.query_params.items() if v and k != "page"}
+        every = self._parts.catalog.summaries()
+        found, fault = _choose(every, asked)
+        number = _number(request.query_params.get("page")) or 1
+        num_pages = max(1, -(-len(found) // _PAGE))
+        number = min(number, num_pages)
+        begin = (number - 1) * _PAGE
+        shown = found[begin : begin + _PAGE]
+        query = urlencode(asked)
+        lead = partial("/environments?{}page={}".format, f"{query}&" if query else "")
+        return self._renderer.page(
+            request,
+            "environments",
+            rows=shown,
+            asked=asked,
+            facets=self._facets_of(every),
+            fault=fault,
+            first=begin + 1 if shown else 0,
+            last=begin + len(shown),
+            num_found=len(found),
+            num_all=len(every),
+            number=number,
+            num_pages=num_pages,
+            before=lead(number - 1) if number > 1 else None,
+            after=lead(number + 1) if number < num_pages else None,
+        )
+
+    def _facets_of(self, every: Sequence[EnvironmentSummary]) -> Mapping[str, Sequence[str]]:
+        """What can be chosen, counted once as long as the environments stay the same."""
+        if self._facets is None or self._facets[0] is not every:
+            found = {_NAMES.get(facet, facet): _values(every, facet) for facet in _FACETS}
+            self._facets = every, found
+        return self._facets[1]
+
+    # --- one -------------------------------------------------------------------------------------
+
+    async def show_one(self, request: Request) -> Response:
+        """Show one environment, as one of its questions."""
+        name, question = request.path_params["name"], request.query_params.get("question") or None
+        catalog = self._parts.catalog
+        catalog.environment(name)  # the error that names the closest ones
+        await catalog.upstream(name).prepare()
+        info = catalog.environment(name)
+        bundle, verdict = await anyio.to_thread.run_sync(self._look_into, name)
+        asked = None if bundle is None else bundle.asking(question).document
+        questions = catalog.questions(name)
+        return self._renderer.page(
+            request,
+            "environment",
+            info=info,
+            question_id=question,
+            prompt=cut_text(catalog.question(name, question)),
+            questions=questions[:_MAX_QUESTIONS],
+            num_more=max(0, len(questions) - _MAX_QUESTIONS),
+            sub_tasks=() if asked is None else asked.sub_tasks,
+            answer=None if asked is None else asked.answer,
+            drawing=None if asked is None else _drawing(asked),
+            tools=[tool_view(tool) for tool in info.tools],
+            gold=catalog.gold(name, question),
+            verdict=verdict,
+        )
+
+    def _look_into(self, name: str) -> tuple[Bundle | None, Verdict | None]:
+        bundle = self._parts.bundle_of(name)
+        return bundle, None if bundle is None else self._parts.verdict_of(bundle)
+
+
+def _drawing(asked: Question) -> Any:
+    return draw(asked.sub_tasks)
+
+
+def _values(every: Sequence[EnvironmentSummary], facet: str) -> Sequence[str]:
+    read = attrgetter(facet)
+    found = {read(summary) for summary in every} - {None}
+    return [str(value) for value in sorted(found)]
+
+
+def _choose(
+    every: Sequence[EnvironmentSummary], asked: Mapping[str, str]
+) -> tuple[Sequence[EnvironmentSummary], str]:
+    """Find those that fit what an address asks for; and what of it cannot be, in words."""
+    hops, verified = _number(asked.get("hops")), asked.get("verified", "")
+    if "hops" in asked and hops is None:
+        return (), f"hops is a number, not {asked['hops']!r}"
+    if verified not in _VERIFIED:
+        return (), f"verified is yes or no, not {verified!r}"
+    wanted = EnvironmentFilter(
+        domain=asked.get("domain"),
+        language=asked.get("language"),
+        type=asked.get("type"),
+        hops=hops,
+        family=asked.get("family"),
+        verified=_VERIFIED[verified],
+    )
+    found = every if wanted == EnvironmentFilter() else [s for s in every if wanted.fits(s)]
+    words = asked.get("q", "").casefold()
+    if words:
+        found = [s for s in found if words in s.name or words in s.title.casefold()]
+    return found, ""
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None

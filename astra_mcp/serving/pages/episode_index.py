@@ -1,0 +1,270 @@
+"""Which episodes there are, for lists: the registry's index, kept up to date by what this gateway records.
+
+The index is a table of the registry's database, one row for each record. What an earlier life of the gateway
+left out is read once, when somebody first asks; from then on each process of the gateway hears its own
+episodes begin and end, and writes their rows down a moment later, without opening a record. A page of a list
+is one query by the time of opening; only records whose row says ``open`` are looked at again.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from astra_mcp.call_record import EpisodeId, EpisodeStatus
+from astra_mcp.compose.episodes import digest_of, source_in
+from astra_mcp.errors import AstraError, RegistryError
+from gateway.episodes.live import Episodes
+from gateway.episodes.record import record_path
+from registry.store.database import Database
+from registry.store.records import (
+    EpisodeDigest,
+    EpisodeFilter,
+    IndexedEpisode,
+    Place,
+    index_records,
+    page_of_episodes,
+    store_digests,
+)
+
+__all__ = ["EpisodeIndex", "EpisodePage", "HeardEpisodes", "open_index"]
+
+_WRITE_SECONDS = 2.0
+_LOAD_SECONDS = 1.0
+"""So long the first list waits for what an earlier life left out; later ones show what is there."""
+_AGAIN_SECONDS = 30.0
+_MAX_WAITING = 10_000
+"""Rows that wait to be written; more only where the database takes none, and then they are found later."""
+_log = logging.getLogger("astra_mcp.pages")
+
+
+class HeardEpisodes:
+    """What the record events of this process say of its episodes; a ``RecordSink``."""
+
+    def __init__(self) -> None:
+        """Have heard nothing yet."""
+        self._calls: dict[str, int] = {}
+        """Calls that count, of each episode that was opened since this process began."""
+        self._opened: dict[str, EpisodeDigest] = {}
+        self._waiting: dict[str, EpisodeDigest | None] = {}
+        """What is to be written; None where the record says more than was heard."""
+        self.has_news = anyio.Event()
+
+    def write(self, episode: EpisodeId, event: Mapping[str, Any]) -> None:
+        """Take one event; of a call this is one addition."""
+        match event["event"]:
+            case "call_started":
+                if not event["is_over_limit"]:
+                    self._calls[episode] = self._calls.get(episode, 0) + 1
+            case "call_finished":
+                if "asks" in event["result"]:
+                    self._calls[episode] = self._calls.get(episode, 0) - 1
+            case "episode_opened":
+                digest = self._opened[episode] = _begun(event)
+                self._tell(episode, digest)
+            case "episode_ended":
+                self._end(episode, event)
+            case _:
+                pass
+
+    def _end(self, episode: str, event: Mapping[str, Any]) -> None:
+        calls, opened = self._calls.pop(episode, 0), self._opened.pop(episode, None)
+        if opened is None:  # an earlier life opened it
+            self._tell(episode, None)
+            return
+        reward, failure = event["reward"], event["failure"]
+        ended = replace(
+            opened,
+            status=event["status"],
+            calls=calls,
+            reward=reward["reward"] if reward else None,
+            failure=failure["message"] if failure else None,
+        )
+        self._tell(episode, ended)
+
+    def _tell(self, episode: str, digest: EpisodeDigest | None) -> None:
+        if len(self._waiting) >= _MAX_WAITING:
+            del self._waiting[next(iter(self._waiting))]
+        self._waiting[episode] = digest
+        self.has_news.set()
+
+    def put_back(self, episode: str, digest: EpisodeDigest) -> None:
+        """Have it written another time, unless there is newer."""
+        if episode not in self._waiting:
+            self._tell(episode, digest)
+
+    def take(self) -> dict[str, EpisodeDigest | None]:
+        """Hand over what is to be written."""
+        taken, self._waiting = self._waiting, {}
+        self.has_news = anyio.Event()
+        return taken
+
+
+class EpisodePage(NamedTuple):
+    """A part of a list."""
+
+    episodes: Sequence[IndexedEpisode]
+    next: Place | None
+    """Where the next page begins; None on the last one."""
+
+
+class EpisodeIndex:
+    """Lists of episodes; made by :func:`open_index`."""
+
+    def __init__(
+        self, database: Database, folder: Path, episodes: Episodes, heard: HeardEpisodes
+    ) -> None:
+        self._database = database
+        self._folder = folder
+        self._episodes = episodes
+        self._heard = heard
+        self._writing = anyio.Lock()
+        self.is_asked = anyio.Event()
+        self.is_loaded = anyio.Event()
+        """Set once what an earlier life left out is in it."""
+
+    async def page(
+        self, wanted: EpisodeFilter, *, after: Place | None = None, limit: int
+    ) -> EpisodePage:
+        """Read a page of a list, the newest first.
+
+        Args:
+            wanted: Which ones.
+            after: The last one of the page before; None for the first page.
+            limit: At most so many.
+
+        Raises:
+            RegistryError: The index cannot be read now.
+        """
+        self.is_asked.set()
+        with anyio.move_on_after(_LOAD_SECONDS):
+            await self.is_loaded.wait()
+        await self.write_down()
+        query = partial(page_of_episodes, wanted=wanted, after=after, limit=limit + 1)
+        found = await self._database.read(query)
+        shown = await anyio.to_thread.run_sync(self._renewed, found[:limit])
+        last = found[limit - 1] if len(found) > limit else None
+        return EpisodePage(tuple(map(self._told, shown)), last and (last.digest.opened_at, last.id))
+
+    def _told(self, indexed: IndexedEpisode) -> IndexedEpisode:
+        """Say what an episode of this process that takes calls has come to by now."""
+        if indexed.digest.status != EpisodeStatus.OPEN:
+            return indexed
+        live = self._episodes.find_live(indexed.id)
+        if live is None:
+            return indexed
+        state = live.state()
+        reward = None if state.reward is None else state.reward.reward
+        digest = replace(indexed.digest, status=state.status, calls=state.calls, reward=reward)
+        return IndexedEpisode(indexed.id, digest)
+
+    def _renewed(self, found: Sequence[IndexedEpisode]) -> list[IndexedEpisode]:
+        """Read the records again that may have grown, and leave out those that are not here."""
+        return [each for indexed in found for each in self._renewed_one(indexed)]
+
+    def _renewed_one(self, indexed: IndexedEpisode) -> Sequence[IndexedEpisode]:
+        path = record_path(self._folder, EpisodeId(indexed.id))
+        if not path.exists():  # of another home that shares the database
+            return ()
+        if indexed.digest.status != EpisodeStatus.OPEN or self._episodes.is_open(indexed.id):
+            return (indexed,)
+        try:
+            return (IndexedEpisode(indexed.id, digest_of(path)),)
+        except AstraError as error:
+            _log.warning("a record cannot be read: %s", error)
+            return (indexed,)
+
+    async def write_down(self) -> None:
+        """Write down what was heard since the last time.
+
+        Raises:
+            RegistryError: The database takes nothing now; what was heard is tried again.
+        """
+        async with self._writing:
+            news = self._heard.take()
+            if not news:
+                return
+            digests, sizes = await anyio.to_thread.run_sync(self._complete, news)
+            try:
+                await self._database.write(partial(store_digests, digests=digests, sizes=sizes))
+            except RegistryError:
+                for id_, digest in digests.items():
+                    self._heard.put_back(id_, digest)
+                raise
+
+    def _complete(
+        self, news: Mapping[str, EpisodeDigest | None]
+    ) -> tuple[dict[str, EpisodeDigest], dict[str, int]]:
+        digests: dict[str, EpisodeDigest] = {}
+        sizes: dict[str, int] = {}
+        for id_, digest in news.items():
+            path = record_path(self._folder, EpisodeId(id_))
+            try:
+                sizes[id_] = path.stat().st_size
+                digests[id_] = digest or digest_of(path)
+            except (OSError, AstraError) as error:
+                _log.warning("a record cannot be read: %s", error)
+        return digests, sizes
+
+    async def write_on(self) -> None:
+        """Write down what is heard, a moment after it was."""
+        while True:
+            await self._heard.has_news.wait()
+            await anyio.sleep(_WRITE_SECONDS)
+            try:
+                await self.write_down()
+            except RegistryError as error:
+                _log.warning("the index of episodes cannot be written: %s", error)
+
+    async def load(self) -> None:
+        """Once somebody asks, read what is not in the index."""
+        await self.is_asked.wait()
+        while not self.is_loaded.is_set():
+            try:
+                report = await index_records(self._database, self._folder, digest_of)
+            except RegistryError as error:
+                _log.warning("the index of episodes cannot be read: %s", error)
+                await anyio.sleep(_AGAIN_SECONDS)
+                continue
+            for fault in report.faults:
+                _log.warning("left out of the list of episodes: %s", fault.reason)
+            self.is_loaded.set()
+
+
+@asynccontextmanager
+async def open_index(
+    database: Database, folder: Path, episodes: Episodes, heard: HeardEpisodes
+) -> AsyncGenerator[EpisodeIndex]:
+    """Keep the index up to date while the context is open.
+
+    Args:
+        database: The registry's, which keeps it.
+        folder: Of the records.
+        episodes: Of this process.
+        heard: Hears its record events.
+    """
+    index = EpisodeIndex(database, folder, episodes, heard)
+    async with anyio.create_task_group() as group:
+        group.start_soon(index.write_on)
+        group.start_soon(index.load)
+        yield index
+        group.cancel_scope.cancel()
+
+
+def _begun(event: Mapping[str, Any]) -> EpisodeDigest:
+    return EpisodeDigest(
+        opened_at=datetime.fromisoformat(event["at"]),
+        source=source_in(event["source"], event["endpoint"]),
+        endpoint=event["endpoint"],
+        status=EpisodeStatus.OPEN.value,
+        calls=0,
+        reward=None,
+        failure=None,
+    )

@@ -1,0 +1,247 @@
+"""The form of a tool: a field for each argument of its schema, and what was written there as arguments.
+
+A text, a number, a choice; whatever a schema says beyond that is written as JSON. Knows schemas and texts;
+knows neither episodes nor templates.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, cast
+
+from astra_mcp.schemas import SchemaError, compile_schema
+from astra_mcp.types import JsonObject, JsonValue
+
+__all__ = ["ArgumentField", "FieldKind", "fields_of", "read_fields", "read_object"]
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_PLACE = re.compile(r"argument '([^']*)'")
+_MAX_CHOICES = 500
+"""More are written as a text: nobody reads such a list."""
+_MAX_REFERENCES = 16
+
+
+class FieldKind(StrEnum):
+    """How an argument is written."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    CHOICE = "choice"
+    """One of some values, true and false among them."""
+    JSON = "json"
+    """An object, a list, or what may be of several types."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentField:
+    """One argument of a tool."""
+
+    name: str
+    kind: FieldKind
+    description: str
+    is_required: bool
+    type_words: str
+    """What its schema allows, in few words."""
+    choices: Sequence[tuple[str, str]] = ()
+    """The JSON of each value, and how it is shown."""
+    example: str = ""
+    """What could be written there."""
+    minimum: JsonValue = None
+    maximum: JsonValue = None
+
+    @property
+    def input_name(self) -> str:
+        """Of its control in a form; no argument's name is taken for another control's."""
+        return f"argument:{self.name}"
+
+
+def fields_of(schema: Mapping[str, Any]) -> tuple[ArgumentField, ...]:
+    """Describe the arguments of a schema, in its order; those of a name that is no text are left out."""
+    properties = schema.get("properties")
+    required = schema.get("required")
+    names = cast("Sequence[object]", required) if isinstance(required, list) else ()
+    if not isinstance(properties, dict):
+        return ()
+    return tuple(
+        _field(name, _resolved(part, schema), is_required=name in names)
+        for name, part in cast("dict[str, Any]", properties).items()
+    )
+
+
+def _resolved(part: Any, root: Mapping[str, Any]) -> dict[str, Any]:
+    """Follow references within the schema; one that leads elsewhere says nothing."""
+    for _ in range(_MAX_REFERENCES):
+        fields = _object(part)
+        reference = fields.get("$ref")
+        if not isinstance(reference, str):
+            return fields
+        found: Any = root
+        for step in reference.removeprefix("#/").split("/"):
+            found = _object(found).get(step)
+        part = {**_object(found), **{k: v for k, v in fields.items() if k != "$ref"}}
+    return {}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _field(name: str, part: Mapping[str, Any], *, is_required: bool) -> ArgumentField:
+    choices = _choices(part)
+    kind = FieldKind.CHOICE if choices else _kind(part)
+    examples = part.get("examples")
+    shown = part.get("default", examples[0] if isinstance(examples, list) and examples else None)
+    description = part.get("description")
+    is_number = kind in (FieldKind.INTEGER, FieldKind.NUMBER)
+    return ArgumentField(
+        name=name,
+        kind=kind,
+        description=description if isinstance(description, str) else "",
+        is_required=is_required,
+        type_words=_type_words(part),
+        choices=choices,
+        example="" if shown is None else _shown(shown),
+        minimum=_finite(part.get("minimum")) if is_number else None,
+        maximum=_finite(part.get("maximum")) if is_number else None,
+    )
+
+
+def _kind(part: Mapping[str, Any]) -> FieldKind:
+    kinds = {"string": FieldKind.TEXT, "integer": FieldKind.INTEGER, "number": FieldKind.NUMBER}
+    named = part.get("type")
+    return kinds.get(named, FieldKind.JSON) if isinstance(named, str) else FieldKind.JSON
+
+
+def _choices(part: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    values: object = [part["const"]] if "const" in part else part.get("enum")
+    if values is None and part.get("type") == "boolean":
+        values = [True, False]
+    if not isinstance(values, list) or len(cast("list[Any]", values)) > _MAX_CHOICES:
+        return ()
+    return tuple((json.dumps(v), _shown(v)) for v in cast("list[Any]", values))
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _finite(value: object) -> JsonValue:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _type_words(part: Mapping[str, Any]) -> str:
+    named = part.get("type")
+    words = " or ".join(map(str, cast("list[object]", named))) if isinstance(named, list) else named
+    said = [str(words)] if words else ["any JSON"]
+    if isinstance(part.get("format"), str):
+        said.append(part["format"])
+    bounds = {
+        "minimum": "at least",
+        "maximum": "at most",
+        "minLength": "at least",
+        "maxLength": "at most",
+    }
+    for key, phrase in bounds.items():
+        if isinstance(part.get(key), int | float):
+            said.append(f"{phrase} {part[key]}{' characters' if key.endswith('Length') else ''}")
+    if isinstance(part.get("pattern"), str):
+        said.append(f"like {part['pattern']}")
+    return ", ".join(said)
+
+
+def read_fields(
+    schema: Mapping[str, Any], fields: Sequence[ArgumentField], form: Mapping[str, str]
+) -> tuple[JsonObject, dict[str, str]]:
+    """Read what was written into the fields of a form.
+
+    Args:
+        schema: Of the tool's arguments.
+        fields: Of that schema.
+        form: By the names of controls.
+
+    Returns:
+        The arguments, and what is wrong by the name of an argument; under an empty name what concerns none.
+    """
+    arguments: JsonObject = {}
+    faults: dict[str, str] = {}
+    for field in fields:
+        written = form.get(field.input_name, "")
+        if not written.strip() and (field.kind is not FieldKind.TEXT or not written):
+            if field.is_required:
+                faults[field.name] = "is required"
+            continue
+        try:
+            arguments[field.name] = _read(field, written)
+        except ValueError as error:
+            faults[field.name] = str(error)
+    return arguments, faults or _schema_faults(schema, fields, arguments)
+
+
+def _read(field: ArgumentField, written: str) -> JsonValue:
+    match field.kind:
+        case FieldKind.TEXT:
+            return written.replace("\r\n", "\n")
+        case FieldKind.INTEGER:
+            if not _INTEGER.fullmatch(written.strip()):
+                raise ValueError("write a whole number, such as 7")
+            return int(written)
+        case FieldKind.NUMBER:
+            return _read_number(written.strip())
+        case FieldKind.CHOICE:
+            if written not in [value for value, _ in field.choices]:
+                raise ValueError("choose one of the list")
+            return json.loads(written)
+        case FieldKind.JSON:
+            return _read_json(written)
+
+
+def _read_number(written: str) -> JsonValue:
+    if _INTEGER.fullmatch(written):
+        return int(written)
+    try:
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError("write a number, such as 2.5")
+    return number
+
+
+def _read_json(written: str) -> JsonValue:
+    try:
+        return json.loads(written)
+    except RecursionError:
+        raise ValueError("this JSON is nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f'write JSON, such as ["a", 1] or {{"a": 1}}: {error}') from None
+
+
+def read_object(written: str) -> tuple[JsonObject, str | None]:
+    """Read arguments that were written as one JSON object; the object, and what is wrong with the text."""
+    try:
+        value = _read_json(written)
+    except ValueError as error:
+        return {}, str(error)
+    return (value, None) if isinstance(value, dict) else ({}, "write one JSON object, such as {}")
+
+
+def _schema_faults(
+    schema: Mapping[str, Any], fields: Sequence[ArgumentField], arguments: JsonObject
+) -> dict[str, str]:
+    try:
+        said = compile_schema(schema).faults(arguments)
+    except SchemaError:
+        return {}  # of a server that says more than can be checked; the tool answers for itself
+    faults: dict[str, str] = {}
+    for message in said:
+        place = _PLACE.search(message)
+        named = [f.name for f in fields if place and re.split(r"[.\[]", place[1])[0] == f.name]
+        name = named[0] if named else ""
+        faults.setdefault(name, message.removeprefix(f"argument {name!r}").lstrip(": "))
+    return faults

@@ -1,0 +1,171 @@
+"""What was recorded: the list and its index, and one episode."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from astra_mcp.compose.episodes import digest_of
+from astra_mcp.serving.pages import episodes
+from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question
+from gateway.api.wire import EpisodeRequest
+from registry.store.records import EpisodeDigest, EpisodeFilter
+
+from shown_gateway import ShownGateway, make_catalog, open_shown_gateway, words_of
+
+
+async def played(
+    shown: ShownGateway, name: str, tool: str, *, times: int = 1, **arguments: object
+) -> str:
+    """Run an episode to its end; its id."""
+    source = {"kind": "environment", "name": name}
+    request = EpisodeRequest.model_validate({"source": source, "labels": {"run": "<i>x</i>"}})
+    episode = await shown.episodes.create(request)
+    for _ in range(times):
+        await episode.call(tool, arguments)  # pyright: ignore[reportArgumentType]
+    await shown.episodes.close(episode.id)
+    return episode.id
+
+
+def ids_in(page: str) -> list[str]:
+    """The episodes that a list shows."""
+    return re.findall(r'<a href="/episodes/([0-9a-f]{32})">', page)
+
+
+async def test_the_list_says_at_once_what_a_record_says(tmp_path: Path, migrated: Path) -> None:
+    async with open_shown_gateway(make_catalog(), tmp_path / "home", migrated) as shown:
+        assert "No episode was recorded yet" in await shown.page("/episodes")
+        good = await played(shown, "harbour", "weigh", ship="Alma")
+        bad = await played(shown, "awful", "curse", times=3, text="x")
+        source = EpisodeRequest.model_validate(
+            {"source": {"kind": "environment", "name": "harbour"}}
+        )
+        live = await shown.episodes.create(source)
+        await live.call("weigh", {"ship": "Bo"})
+        assert ids_in(await shown.page("/episodes")) == [live.id, bad, good]
+        assert ids_in(await shown.page("/")) == [live.id, bad, good]
+        found = await shown.index.page(EpisodeFilter(), limit=9)
+        told = {each.id: each.digest for each in found.episodes}
+        for id_ in (good, bad):
+            assert told[id_] == digest_of(tmp_path / "home" / "records" / f"{id_}.jsonl")
+        assert (told[live.id].status, told[live.id].calls) == ("open", 1)
+        for query, wanted in {
+            "source=harb": [live.id, good],
+            "min_reward=0.9": [good],
+            "max_reward=0.1": [bad],
+            "status=open": [live.id],
+            "status=closed&source=awful": [bad],
+        }.items():
+            assert ids_in(await shown.page(f"/episodes?{query}")) == wanted, query
+        for wrong in ("status=shut", "min_reward=much"):
+            assert 'role="alert"' in await shown.page(f"/episodes?{wrong}")
+        await shown.page("/episodes?after=nonsense&source=%27%22%3E")
+
+
+async def test_what_an_earlier_life_recorded_is_found(tmp_path: Path, migrated: Path) -> None:
+    home = tmp_path / "home"
+    async with open_shown_gateway(make_catalog(), home, migrated) as before:
+        ended = await played(before, "harbour", "weigh", ship="Alma")
+        source = {"kind": "environment", "name": "harbour"}
+        open_one = await before.episodes.create(EpisodeRequest.model_validate({"source": source}))
+        await open_one.call("weigh", {"ship": "Bo"})
+    async with open_shown_gateway(make_catalog(), home, migrated) as shown:
+        assert set(ids_in(await shown.page("/episodes"))) == {ended, open_one.id}
+        await shown.episodes.close(open_one.id)
+        page = await shown.index.page(EpisodeFilter(), limit=9)
+        told = {each.id: each.digest for each in page.episodes}
+        assert (told[open_one.id].status, told[open_one.id].calls) == ("closed", 1)
+
+
+async def test_a_list_is_read_a_page_at_a_time_and_without_records_of_other_homes(
+    tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(episodes, "_PAGE", 5)
+    async with open_shown_gateway(make_catalog(), tmp_path / "home", migrated) as shown:
+        made = [await played(shown, "harbour", "weigh", ship="Alma") for _ in range(8)]
+        first = await shown.page("/episodes")
+        assert ids_in(first) == made[:2:-1]
+        following = re.search(r'rel="next" href="([^"]*)"', first)
+        assert following is not None
+        second = await shown.page(following[1].replace("&amp;", "&"))
+        assert ids_in(second) == made[2::-1]
+        assert 'rel="next"' not in second
+        (tmp_path / "home" / "records" / f"{made[-1]}.jsonl").unlink()
+        assert made[-1] not in ids_in(await shown.page("/episodes"))
+
+
+async def test_one_episode_is_shown_call_by_call_and_its_record_is_handed_over(
+    shown: ShownGateway,
+) -> None:
+    id_ = await played(shown, "harbour", "weigh", ship="Alma")
+    page = await shown.page(f"/episodes/{id_}")
+    assert "The Alma weighs 300 tons." in page
+    assert "solves 1" in page
+    assert re.search(r"\d+\.\d ms", page)
+    assert "<i>x</i>" not in page
+    assert (
+        "<i>x</i>" in words_of(page.replace("&lt;", "<").replace("&gt;", ">"))
+        or "&lt;i&gt;" in page
+    )
+    raw = await shown.browser.get(f"/episodes/{id_}/record")
+    assert raw.content == (shown.home / "records" / f"{id_}.jsonl").read_bytes()
+    assert raw.headers["Content-Disposition"].startswith("attachment")
+    call = await shown.browser.get(f"/episodes/{id_}/calls/0")
+    assert call.json()["arguments"] == {"ship": "Alma"}
+    assert (await shown.browser.get(f"/episodes/{id_}/calls/1")).status_code == 404
+    for wrong in ("..%2Fcontrol.key", id_[:12], id_.upper(), f"{id_}.jsonl"):
+        assert (await shown.browser.get(f"/episodes/{wrong}")).status_code == 404
+
+
+async def test_a_huge_result_is_cut_and_leads_to_the_whole(shown: ShownGateway) -> None:
+    limits = {"result_bytes": 16 << 20}
+    request = EpisodeRequest.model_validate(
+        {"source": {"kind": "environment", "name": "harbour"}, "limits": limits}
+    )
+    episode = await shown.episodes.create(request)
+    await episode.call("flood", {"size": 10_000_000})
+    page = await shown.page(f"/episodes/{episode.id}")
+    assert len(page) < 30_000
+    assert "characters more" in page
+    whole = await shown.browser.get(f"/episodes/{episode.id}/calls/0")
+    assert len(whole.content) > 10_000_000
+    assert whole.headers["Content-Type"] == "application/json"
+    await shown.episodes.close(episode.id)
+
+
+async def test_many_calls_are_shown_a_page_at_a_time(shown: ShownGateway) -> None:
+    source = {"kind": "environment", "name": "harbour"}
+    limits = {"calls": 1000}
+    request = EpisodeRequest.model_validate({"source": source, "limits": limits})
+    episode = await shown.episodes.create(request)
+    for _ in range(210):
+        await episode.call("weigh", {"ship": "Bo"})
+    first = await shown.page(f"/episodes/{episode.id}")
+    assert first.count('<li class="call') == 200
+    second = await shown.page(f"/episodes/{episode.id}?from=200")
+    assert second.count('<li class="call') == 10
+    assert 'id="call-209"' in second
+    await shown.episodes.close(episode.id)
+
+
+async def test_a_source_that_is_markup_is_text_in_the_list(tmp_path: Path, migrated: Path) -> None:
+    name = '"><script>alert(1)</script>\u202e'
+    question = Question("?", "300 tons", gold=[("weigh", {})])
+
+    def weigh() -> str:
+        """Weigh."""
+        return "300 tons"
+
+    catalog = InMemoryCatalog(InMemoryServer(name, weigh), questions={name: question})
+    async with open_shown_gateway(catalog, tmp_path / "home", migrated) as shown:
+        id_ = await played(shown, name, "weigh")
+        for path in ("/", "/episodes", f"/episodes/{id_}", "/environments"):
+            page = await shown.page(path)
+            assert "<script>alert" not in page, path
+            assert "\u202e" not in page
+
+
+def test_the_index_keeps_what_a_list_shows() -> None:
+    assert set(EpisodeDigest.__dataclass_fields__) == {
+        *("opened_at", "source", "endpoint", "status", "calls", "reward", "failure"),
+    }

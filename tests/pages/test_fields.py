@@ -1,0 +1,88 @@
+"""The fields of a tool's form, and what was written there."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astra_mcp.serving.pages.fields import FieldKind, fields_of, read_fields, read_object
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
+        lambda text: "\r" not in text
+    ),
+    "integer": st.integers(-(2**62), 2**62),
+    "number": st.floats(allow_nan=False, allow_infinity=False),
+    "boolean": st.booleans(),
+    "array": st.lists(st.integers(), max_size=3),
+    "object": st.dictionaries(st.text("ab"), st.integers(), max_size=3),
+}
+
+
+def schema_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+@given(st.data())
+def test_what_is_written_into_fields_is_read_as_it_was_meant(data: st.DataObject) -> None:
+    named = data.draw(st.lists(st.sampled_from(list(VALUES)), max_size=4))
+    meant = {f"{kind} {n}": data.draw(VALUES[kind]) for n, kind in enumerate(named)}
+    schema = schema_of(**{name: {"type": name.split()[0]} for name in meant})
+    form = {
+        f"argument:{name}": value if isinstance(value, str) else json.dumps(value)
+        for name, value in meant.items()
+    }
+    assert read_fields(schema, fields_of(schema), form) == (meant, {})
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists), st.text())
+def test_no_schema_and_no_text_breaks_a_form(part: Any, written: str) -> None:
+    schema = {"type": "object", "properties": {"a": part, "b": {"type": part, "enum": part}}}
+    schemas: tuple[dict[str, Any], ...]
+    schemas = (schema, {"properties": part}, {"required": part, "properties": {"": {}}})
+    for each in schemas:
+        fields = fields_of(each)
+        read_fields(each, fields, {field.input_name: written for field in fields})
+    read_object(written)
+
+
+def test_a_reference_within_the_schema_is_followed_and_no_other() -> None:
+    definitions = {"Size": {"enum": ["S", "M"]}, "Loop": {"$ref": "#/$defs/Loop"}}
+    schema = {
+        **schema_of(
+            size={"$ref": "#/$defs/Size", "description": "how large"},
+            loop={"$ref": "#/$defs/Loop"},
+            away={"$ref": "http://foreign.example/schema"},
+        ),
+        "$defs": definitions,
+    }
+    size, loop, away = fields_of(schema)
+    assert size.choices == (('"S"', "S"), ('"M"', "M"))
+    assert size.description == "how large"
+    assert loop.kind is away.kind is FieldKind.JSON
+
+
+@pytest.mark.parametrize(
+    ("part", "written", "fault"),
+    [
+        ({"type": "integer"}, "1.0", "write a whole number"),
+        ({"type": "integer"}, "9" * 21, "write a whole number"),
+        ({"type": "number"}, "nan", "write a number"),
+        ({"type": "number"}, "1e999", "write a number"),
+        ({"enum": [1, 2]}, "3", "choose one"),
+        ({"type": "array"}, "[1", "write JSON"),
+        ({"type": "string", "maxLength": 2}, "abc", "longer than 2"),
+    ],
+)
+def test_what_is_wrong_is_said_of_the_field(part: Any, written: str, fault: str) -> None:
+    schema = schema_of(it=part)
+    _, faults = read_fields(schema, fields_of(schema), {"argument:it": written})
+    assert fault in faults["it"]
+
+
+def test_what_is_left_empty_is_left_out_unless_it_is_required() -> None:
+    schema = {**schema_of(a={"type": "string"}, b={"type": "integer"}), "required": ["b"]}
+    assert read_fields(schema, fields_of(schema), {"argument:b": " "}) == ({}, {"b": "is required"})
+    assert read_fields(schema, fields_of(schema), {"argument:b": "0"}) == ({"b": 0}, {})

@@ -1,0 +1,129 @@
+"""Playing an environment by hand, by forms alone."""
+
+import re
+
+import httpx
+
+from shown_gateway import SCRIPT, ShownGateway, words_of
+
+
+async def opened(shown: ShownGateway, name: str = "harbour", **form: str) -> str:
+    """Open an episode by the form of its environment; the path of its page."""
+    answer = await shown.send(f"/environments/{name}/play", **form)
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"].removesuffix("/play")
+
+
+async def called(shown: ShownGateway, path: str, tool: str, **form: str) -> httpx.Response:
+    """Send the form of a tool; ``json`` or arguments by their names."""
+    fields = {k if k in ("json", "call_id") else f"argument:{k}": v for k, v in form.items()}
+    return await shown.send(f"{path}/calls", tool=tool, **fields)
+
+
+async def test_forms_alone_lead_to_the_whole_reward(shown: ShownGateway) -> None:
+    path = await opened(shown, seed="7")
+    page = await shown.page(f"{path}/play")
+    assert "How heavy is the Alma?" in page
+    answer = await called(shown, path, "weigh", ship="Alma", unit="")
+    assert answer.status_code == 303
+    page = await shown.page(answer.headers["location"].partition("#")[0])
+    assert "The Alma weighs 300 tons." in page
+    assert "solves 1" in page
+    assert re.search(r"<dt>reward</dt><dd>1\.000</dd>", page)
+    assert (await shown.send(f"{path}/close")).headers["location"] == path
+    record = await shown.page(path)
+    assert re.search(r"<dt>reward</dt><dd>1\.000</dd>", record)
+    assert "seed 7" in record
+    assert (await shown.browser.get(f"{path}/play")).headers["location"] == path
+    state = await shown.episodes.state(path.removeprefix("/episodes/"))
+    assert state.reward is not None
+    assert state.reward.reward >= 0.999
+
+
+async def test_each_argument_has_a_field_of_its_type(shown: ShownGateway) -> None:
+    page = await shown.page(f"{await opened(shown)}/play")
+    assert '<textarea id="field-2-1" name="argument:words"' in page
+    assert re.search(r'<input id="field-2-2" name="argument:times"[^>]*inputmode="numeric"', page)
+    assert '<option value="true">true</option>' in page
+    assert page.count("<label for=") == len(re.findall(r' id="(?:field-\d+-\d+|json-\d+)"', page))
+
+
+async def test_a_fault_is_said_at_its_field_and_nothing_is_called(shown: ShownGateway) -> None:
+    path = await opened(shown)
+    for form, field, words in (
+        ({"times": "2"}, "field-2-1", "is required"),
+        ({"words": "[1", "times": "2"}, "field-2-1", "write JSON"),
+        ({"words": '["a"]', "times": "two"}, "field-2-2", "write a whole number"),
+        ({"words": '{"a": 1}'}, "field-2-1", "must be of type array"),
+        ({"words": '["a"]', "loud": "maybe"}, "field-2-3", "choose one of the list"),
+    ):
+        answer = await called(shown, path, "shout", **form)
+        assert answer.status_code == 422
+        about = re.search(rf'id="{field}-about">(.*?)</p>', answer.text, re.S)
+        assert about is not None
+        assert words in words_of(about[1])
+        assert re.search(rf'id="{field}"[^>]*aria-invalid=true', answer.text)
+        for value in form.values():
+            assert (
+                value in words_of(answer.text)
+                or f'value="{value}"' in answer.text
+                or value == "maybe"
+            )
+    assert (await shown.episodes.state(path.removeprefix("/episodes/"))).calls == 0
+    await called(shown, path, "shout", words='["a", "b"]', times="2", loud="true")
+    assert "A B A B" in await shown.page(f"{path}/play")
+
+
+async def test_json_reaches_the_tool_as_it_is(shown: ShownGateway) -> None:
+    path = await opened(shown)
+    assert (await called(shown, path, "weigh", json="[]")).status_code == 422
+    assert (await called(shown, path, "weigh", json="[" * 100_000)).status_code == 422
+    answer = await called(shown, path, "weigh", json='{"ship": 7}')
+    assert answer.status_code == 303
+    assert 'class="badge error"' in await shown.page(f"{path}/play")
+
+
+async def test_a_form_that_is_sent_twice_makes_one_call(shown: ShownGateway) -> None:
+    path = await opened(shown)
+    for _ in range(2):
+        assert (await called(shown, path, "weigh", ship="Bo", call_id="x")).status_code == 303
+    other = await called(shown, path, "weigh", ship="Cy", call_id="x")
+    assert other.status_code == 409
+    assert (await shown.episodes.state(path.removeprefix("/episodes/"))).calls == 1
+    assert (await shown.browser.get(f"{path}/calls")).headers["location"] == f"{path}/play"
+
+
+async def test_only_what_was_opened_for_it_is_played(shown: ShownGateway) -> None:
+    made = await shown.stranger.post(
+        "/v1/episodes",
+        json={"source": {"kind": "environment", "name": "harbour"}},
+        headers={"Authorization": "Bearer the control key of a test"},
+    )
+    path = f"/episodes/{made.json()['id']}"
+    assert (await shown.browser.get(f"{path}/play")).status_code == 422
+    assert (await called(shown, path, "weigh", ship="Alma")).status_code == 422
+    assert (await shown.send(f"{path}/close")).status_code == 422
+    assert "go on playing" not in await shown.page(path)
+
+
+async def test_wrong_seeds_tools_and_environments_are_said(shown: ShownGateway) -> None:
+    for seed in ("-1", "1.5", "x", str(2**63)):
+        answer = await shown.send("/environments/harbour/play", seed=seed)
+        assert answer.status_code == 422
+    assert (await shown.send("/environments/none/play")).status_code == 404
+    path = await opened(shown)
+    assert (await called(shown, path, "wiegh")).status_code == 404
+    await shown.send(f"{path}/close")
+    gone = await called(shown, path, "weigh", ship="Alma")
+    assert gone.status_code == 410
+
+
+async def test_what_a_tool_says_is_text(shown: ShownGateway) -> None:
+    path = await opened(shown, "awful")
+    await called(shown, path, "curse", text=SCRIPT)
+    for page in (await shown.page(f"{path}/play"), await shown.page(path)):
+        assert "<script>alert" not in page
+        assert "<img" not in page
+        assert SCRIPT in words_of(page)
+        assert "\\x1b[31mred\\u202egnp" in page
+        assert "**bold**" in page
