@@ -10,7 +10,7 @@ import pytest
 
 from command_line import ServedHome, served_home
 
-pytestmark = [pytest.mark.foreign, pytest.mark.smoke]
+pytestmark = pytest.mark.foreign
 
 EXTRA = "playwright and axe-playwright-python not present: install the extra dev"
 ENVIRONMENT = "rental-move-in"
