@@ -266,6 +266,7 @@ async def learn_by_rewards(
         if not (asked.is_permuted or asked.may_end):
             raise
         ended = str(error)
+    account.note(out.name)
     return {"curve": _judgements(out), "ended": ended}
 
 

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SMALL = ("--worlds", "4", "--environments", "3", "--oracle-steps", "25", "--steps", "1")
+SMALL = (
+    *("--worlds", "4", "--environments", "3", "--oracle-steps", "25"),
+    *("--steps", "1", "--groups", "1", "--group-size", "2"),
+)
 ARMS = "f1,random,sft,sft-rl"
 
 pytestmark = [pytest.mark.train, pytest.mark.volume, pytest.mark.timeout(1800)]
