@@ -168,6 +168,6 @@ class BatchFilling(Generic[MemberT]):
         return (
             f"step {step + 1}: of {tally.rolled_out} groups that were played, {num_valid} can teach"
             f" something, and a batch takes {self.num_groups}; in {tally.degenerate} all members earned the"
-            f" same, and {tally.failed} failed: take questions that the policy solves now and then, or allow more"
-            " refills"
+            f" same, and {tally.failed} failed: take questions that the policy solves now and then, or allow"
+            " more refills"
         )
