@@ -96,7 +96,7 @@ async def test_where_refills_are_used_up_it_ends_and_the_buffer_stays() -> None:
     stream, filling = GroupStream(1.0), BatchFilling[str](num_groups=2, max_refills=3)
     waiting = Group(number=-1, step=0, rewards=(0.0, 1.0), members=("kept",))
     filling.restore([waiting])
-    with pytest.raises(TrainingError, match=r"step 1: of 8 groups .* 1 can teach .* 8 all members"):
+    with pytest.raises(TrainingError, match=r"step 2: of 8 groups .* 1 can teach .* 8 all members"):
         await fill(filling, stream, 1)
     assert filling.buffered == (waiting,)
 

@@ -57,7 +57,7 @@ def test_a_run_plays_what_its_file_names_and_says_why_it_ends(place: Path) -> No
     code, said = run()
     assert code == 1
     assert "2, and 0 held out" in said
-    assert "step 0: of 1 groups that were played, 0 can teach something" in said
+    assert "step 1: of 1 groups that were played, 0 can teach something" in said
     assert (place / "run" / "run.json").exists()
 
 

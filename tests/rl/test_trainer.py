@@ -178,7 +178,7 @@ async def test_where_nothing_can_be_learnt_a_run_ends_with_what_to_do(
     run = Run(start, harbour)
     settings = run.settings(tmp_path / "run", filling={"max_refills": 1})
     with pytest.raises(
-        TrainingError, match=r"step 0: of 6 groups .* 6 all members earned the same"
+        TrainingError, match=r"step 1: of 6 groups .* 6 all members earned the same"
     ):
         await train(settings, run.playground, versions={}, hear=run.heard.append)
 

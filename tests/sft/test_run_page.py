@@ -30,6 +30,14 @@ def test_going_on_drops_later_steps_and_a_line_that_was_cut(tmp_path: Path) -> N
     assert (folder / METRICS).read_bytes().endswith(b"}\n")
 
 
+def test_figures_that_are_lost_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = RunFolder(a_run(tmp_path / "run", 3))
+    run.log_from(3)
+    assert not caplog.text
+    run.log_from(5)
+    assert "ends at step 3, and the run goes on behind step 5" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [("{", "line 1 is no JSON"), ("{}", "line 1 has no step"), ('{"step": 1, "loss": "x"}', "loss is no")],

@@ -154,6 +154,9 @@ def test_who_does_not_look_is_told_each_tenth_and_each_validation(
     lines = capsys.readouterr().err.splitlines()
     assert [int(line.split()[1]) for line in lines] == [5, 7, 9, 14, 18, 23, 27, 32, 36, 41, 45]
     assert lines[1] == "step 7 of 45: loss 1, validation loss 2"
+    with show_progress(45) as hear:
+        hear(Progress(1, 45, {"loss": 1.0, "signals/lessons": 0}))
+    assert capsys.readouterr().err == "step 1 of 45: loss 1, signals lessons 0\n"
 
 
 def test_a_folder_with_something_else_is_left_alone(cli: Cli, small_model: Path) -> None:

@@ -8,12 +8,16 @@ import pytest
 from astra_mcp.completions import Answer
 from astra_mcp.errors import ConfigError
 from gateway.api.seams import GoldCall
+from training.rl.core.policy import PolicyLimits
+from training.signals.supervision.gold import Speech
+from training.signals.supervision.guidance import Guidance
 from training.signals.supervision.hints import ask_hints, read_hints, template_hint
 from training.signals.supervision.questions import QuestionKey
-from training.signals.supervision.settings import HintSettings
+from training.signals.supervision.settings import HintSettings, SignalSettings
 
 from asked_models import a_model
 from completions_server import Body, CompletionsServer, says
+from scripted_policy import CharacterTokenizer, tiny_renderer
 
 MAIN, FURTHER = QuestionKey("harbour", None), QuestionKey("harbour", "q2")
 GOLD = {
@@ -43,6 +47,22 @@ def test_a_file_has_a_hint_for_each_question(tmp_path: Path) -> None:
         read_hints(written(file, main), [MAIN, FURTHER])
     with pytest.raises(ConfigError, match="row 2: the question has a hint already"):
         read_hints(written(file, main, main), [MAIN])
+    with pytest.raises(ConfigError, match="row 1: text: it says nothing"):
+        read_hints(written(file, {**main, "text": " \n"}), [MAIN])
+
+
+def test_a_hint_that_fits_no_prompt_is_refused_by_its_question() -> None:
+    given = Guidance(
+        settings=SignalSettings(hints=HintSettings(members=1)),
+        speech=Speech(tiny_renderer(), CharacterTokenizer()),
+        gold=GOLD,
+        hints={MAIN: "Look.", FURTHER: "Weigh her."},
+    )
+    given.require_room(PolicyLimits(context_tokens=40, turn_tokens=30))
+    with pytest.raises(ConfigError, match=r"hint for harbour/q2 has 10 tokens, .* may have 9"):
+        given.require_room(PolicyLimits(context_tokens=39, turn_tokens=30))
+    with pytest.raises(ConfigError, match=r"hint for harbour/q2 has 10 tokens, .* may have 8"):
+        given.require_room(PolicyLimits(prompt_tokens=8))
 
 
 async def test_a_model_is_asked_once_for_a_run(

@@ -189,6 +189,13 @@ class RunFolder:
         if not file.exists():
             return
         kept = [line for line in read_metrics(file) if line[_STEP] <= step]
+        if kept and kept[-1][_STEP] < step:
+            _logger.warning(
+                "%s ends at step %d, and the run goes on behind step %d: the figures between are lost",
+                file,
+                kept[-1][_STEP],
+                step,
+            )
         try:
             self._write(METRICS, b"".join(map(_line, kept)))
         except OSError as error:
@@ -238,7 +245,10 @@ def _parsed(file: Path, lines: Sequence[bytes]) -> Iterator[Mapping[str, float]]
         try:
             found = parse_strict(line.decode())
         except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{file}: line {number} is no JSON: {error}") from None
+            raise ConfigError(
+                f"{file}: line {number} is no JSON: {error}; mend it, or take the line out, and its figures"
+                " are lost"
+            ) from None
         figures = cast("dict[str, Any]", found if isinstance(found, dict) else {})
         if not isinstance(figures.get(_STEP), int):
             raise ConfigError(f"{file}: line {number} has no step: is it of a run of training?")

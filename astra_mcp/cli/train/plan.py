@@ -17,9 +17,12 @@ __all__ = ["Plan", "print_outcome", "print_plan", "show_progress"]
 
 _GIB = 2**30
 _PAUSE_SECONDS = 30.0
-_VALIDATED = ("validation_loss", "greedy/reward")
-"""Figures of validations alone."""
-_FIGURES = ("loss", "rollout/reward", "validation_loss", "greedy/reward", "sampled/reward")
+_RARE = ("validation_loss", "greedy/reward", "signals/lessons")
+"""Figures of validations and supervised phases alone."""
+_FIGURES = (
+    *("loss", "rollout/reward", "signals/lessons"),
+    *("validation_loss", "greedy/reward", "sampled/reward"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +174,8 @@ def show_progress(num_steps: int) -> Generator[Callable[[Progress], None]]:
             )
             bars.update(task, completed=progress.step, figures=figures)
             is_tenth = progress.step * 10 % progress.num_steps < 10
-            is_validated = any(name in progress.values for name in _VALIDATED)
-            is_told = is_tenth or is_validated or monotonic() - told >= _PAUSE_SECONDS
+            is_rare = any(name in progress.values for name in _RARE)
+            is_told = is_tenth or is_rare or monotonic() - told >= _PAUSE_SECONDS
             if bars.disable and is_told:
                 told = monotonic()
                 say.print(f"step {progress.step} of {progress.num_steps}: {figures}")

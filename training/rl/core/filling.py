@@ -119,7 +119,7 @@ class BatchFilling(Generic[MemberT]):
         Where it is cancelled or fails, the buffer is as it was before.
 
         Args:
-            step: Number of the batch's step.
+            step: Number of the batch's step, from 0; errors count from 1, as figures do.
             play: Plays exactly so many new groups, and gives them in their order.
 
         Raises:
@@ -166,8 +166,8 @@ class BatchFilling(Generic[MemberT]):
 
     def _words(self, step: int, num_valid: int, tally: _Tally) -> str:
         return (
-            f"step {step}: of {tally.rolled_out} groups that were played, {num_valid} can teach something,"
-            f" and a batch takes {self.num_groups}; in {tally.degenerate} all members earned the same, and"
-            f" {tally.failed} failed: take questions that the policy solves now and then, or allow more"
-            " refills"
+            f"step {step + 1}: of {tally.rolled_out} groups that were played, {num_valid} can teach"
+            f" something, and a batch takes {self.num_groups}; in {tally.degenerate} all members earned the"
+            f" same, and {tally.failed} failed: take questions that the policy solves now and then, or allow"
+            " more refills"
         )

@@ -134,8 +134,10 @@ async def train(
         msg = f"objective.reward is {settings.objective.reward}, and rewards of your own take its place"
         raise ConfigError(f"{msg}: leave it out")
     # Limits that the model cannot keep are refused before anything is begun.
-    limits_of_episode(settings, limits_of_model(model_config(settings.model)))
+    limits = limits_of_episode(settings, limits_of_model(model_config(settings.model)))
     guidance = await _guidance(settings, playground)
+    if guidance is not None:
+        guidance.require_room(limits)
     digests = playground.digests | (guidance.digests if guidance else {})
     folder = RunFolder.open(settings, digests, versions)
     keep = settings.checkpoints

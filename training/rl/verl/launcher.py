@@ -112,6 +112,7 @@ async def train_by_verl(
     sources = [question.source for question in played.questions]
     speech = Speech(played.renderer, played.tokenizer)
     guidance = await Guidance.of(settings.signals, played.gateway, sources, speech)
+    guidance.require_room(reached.limits)
     folder = RunFolder.open(settings, played.digests | guidance.digests, versions)
     lock = RunLock(settings.out)
     try:

@@ -13,6 +13,7 @@ from astra_mcp.synthesis.asking import Asks
 from astra_mcp.trajectory import Trajectory
 from astra_mcp.types import canonical_json
 from gateway.api.client import GatewayClient
+from training.rl.core.policy import PolicyLimits
 from training.rl.core.policy_agent import Guide
 from training.rollout.plan import Rollout, Source
 from training.signals.supervision.gold import Gold, GoldGuide, Speech, find_gold
@@ -163,6 +164,25 @@ class Guidance:
             return self
         questions = await _texts(gateway, keys_of(sources))
         return replace(self, hints=await ask_hints(questions, self.gold, adviser, folder))
+
+    def require_room(self, limits: PolicyLimits) -> None:
+        """Refuse hints that no prompt can hold: each group of such a question would fail.
+
+        Args:
+            limits: Of an episode.
+
+        Raises:
+            ConfigError: A hint alone is longer than a prompt may be.
+        """
+        most = min(limits.prompt_tokens, limits.context_tokens - limits.turn_tokens)
+        for key, text in self.hints.items():
+            number = len(self.speech.tokenizer.encode(text))
+            if number > most:
+                raise ConfigError(
+                    f"{self.settings.hints.file or 'signals.hints'}: the hint for {key} has {number} tokens,"
+                    f" and the whole prompt may have {most}: shorten it, or leave the question out of"
+                    " [[data]]"
+                )
 
     @property
     def digests(self) -> dict[str, str]:

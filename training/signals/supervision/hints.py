@@ -36,7 +36,7 @@ _WRAP: Final = "A hint, which need not be followed to the letter:\n"
 class HintText(FrozenModel):
     """What a model answers."""
 
-    hint: str = Field(min_length=1, max_length=4000)
+    hint: str = Field(pattern=r"\S", max_length=4000)
 
 
 class HintGuide:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from astra_mcp.errors import ConfigError, fault_words
 from astra_mcp.trajectory import Trajectory
@@ -46,7 +46,14 @@ class QuestionRow(FrozenModel):
     question: str | None = None
     kind: str | None = None
     """What text it is, where a file holds several kinds."""
-    text: str = Field(min_length=1)
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("it says nothing")
+        return text
 
     @property
     def key(self) -> QuestionKey:
