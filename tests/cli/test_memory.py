@@ -162,8 +162,7 @@ async def test_a_look_disturbs_nothing_that_another_thread_builds() -> None:
 
     def build() -> None:
         try:
-            for _ in range(300):
-                built.append(tuple(n for n in numbers()))
+            built.extend(tuple(n for n in numbers()) for _ in range(300))
         finally:
             over.set()
 
