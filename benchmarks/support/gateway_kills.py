@@ -235,8 +235,10 @@ class Agent:
                 self._blame_refusal(error)
                 await anyio.sleep(pauses.next())
                 continue
-            played = Played(created=created, server=self._server, era=self._era, born=born)
-            run.open[created.id] = played
+            played = Played(
+                id=created.id, url=created.mcp_url, server=self._server, era=self._era, born=born
+            )
+            run.open[played.id] = played
             run.figures.episodes += 1
             return played
 
@@ -245,7 +247,7 @@ class Agent:
         pauses = BackOff(*PAUSES_SECONDS)
         while True:
             try:
-                state = await run.control.close_episode(played.created.id)
+                state = await run.control.close_episode(played.id)
             except TransportError as error:
                 self._blame_refusal(error)
                 await anyio.sleep(pauses.next())
@@ -254,7 +256,7 @@ class Agent:
         expected = EpisodeStatus.FAILED if played.failure else EpisodeStatus.CLOSED
         if state.status is not expected and not played.is_wrong:
             run.figures.wrong.append(f"{self.name}: {state.status} at its end, not {expected}")
-        del run.open[played.created.id]
+        del run.open[played.id]
         run.judge(played)
 
     def _blame_refusal(self, error: TransportError) -> None:
@@ -283,7 +285,7 @@ class Agent:
         stay = self._draw.uniform(*STAY_SECONDS)
         try:
             await send_and_leave(
-                played.created.mcp_url,
+                played.url,
                 "count",
                 asked.arguments,
                 asked.call_id,
@@ -298,7 +300,7 @@ class Agent:
         """Send a call until it is answered."""
         run = self._run
         pauses = BackOff(*PAUSES_SECONDS)
-        wire = run.bench.wire(played.created.mcp_url, era)
+        wire = run.bench.wire(played.url, era)
         self.is_waiting = True
         try:
             while True:
@@ -311,6 +313,6 @@ class Agent:
                 if answer.kind is Kind.NOTHING and answer.text.startswith(("HTTP", "ReadTimeout")):
                     run.figures.wrong.append(f"{self.name}: {answer.text[:200]}")
                 await anyio.sleep(pauses.next())
-                wire = run.bench.wire(played.created.mcp_url, era)
+                wire = run.bench.wire(played.url, era)
         finally:
             self.is_waiting = False

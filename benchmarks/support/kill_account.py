@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from astra_mcp.call_record import EpisodeId
 from astra_mcp.mcp.request_context import Era
-from gateway.api.wire import EpisodeCreated
 from gateway.episodes.record import read_record, record_path
 
 from fault_bench import ENVIRONMENT, SERVERS, Asked
@@ -23,7 +23,9 @@ __all__ = ["KillFigures", "Played"]
 class Played:
     """One episode, as its agent knows it."""
 
-    created: EpisodeCreated
+    id: EpisodeId
+    url: str
+    """Where it is called."""
     server: str
     era: Era
     born: int
@@ -169,7 +171,7 @@ class KillFigures:
         """
         if played.failure:
             self.failed[played.failure] += 1
-        record = read_record(record_path(records, played.created.id))
+        record = read_record(record_path(records, played.id))
         begun = Counter(call.call_id for call in record.calls)
         self.doubled |= {call_id for call_id, times in begun.items() if times > 1}
         recorded = {call.call_id: call.result for call in record.finished_calls}
