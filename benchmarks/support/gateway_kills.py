@@ -119,8 +119,7 @@ class _Run:
                 group.start_soon(agent.work)
             for number in range(kills):
                 if self._draw.random() < EARLY:
-                    await self._answered(lambda: bool(self._met))
-                    self.figures.kills_before_well += 1
+                    await self._see_any_answer()
                 else:
                     await self._see_well()
                 await anyio.sleep(self._draw.uniform(*LIVES_SECONDS))
@@ -129,6 +128,7 @@ class _Run:
                     self._tell()
             await self._see_well()
             self.is_over = True
+            group.cancel_scope.deadline = anyio.current_time() + WELL_SECONDS
         self._tell()
 
     def _tell(self) -> None:
@@ -138,6 +138,14 @@ class _Run:
     async def _answered(self, enough: Callable[[], bool]) -> None:
         while not enough():  # noqa: ASYNC110 - any of many tasks
             await anyio.sleep(_POLL_SECONDS)
+
+    async def _see_any_answer(self) -> None:
+        self.figures.kills_before_well += 1
+        with anyio.move_on_after(WELL_SECONDS) as scope:
+            await self._answered(lambda: bool(self._met))
+        if scope.cancelled_caught:
+            said = f"life {self.life}: nobody was answered within {WELL_SECONDS:g} s"
+            self.figures.wrong.append(said)
 
     async def _see_well(self) -> None:
         """Wait until all agents are answered, and new episodes of all kinds too."""

@@ -18,6 +18,9 @@ from mcp_wire import Answer, Kind
 
 __all__ = ["KillFigures", "Played"]
 
+_NUMBERED = " is number "
+"""Between a nonce and its number in what the environment answers."""
+
 
 @dataclass(kw_only=True)
 class Played:
@@ -53,11 +56,8 @@ class Played:
 
     def expected(self, asked: Asked) -> str:
         """Say what the right answer to the next call is."""
-        return asked.nonce if self.is_deployed else self._numbered(asked, len(self.results) + 1)
-
-    @staticmethod
-    def _numbered(asked: Asked, number: int) -> str:
-        return f"{asked.nonce} is number {number}"
+        number = len(self.results) + 1
+        return asked.nonce if self.is_deployed else f"{asked.nonce}{_NUMBERED}{number}"
 
     def allowed_failure(self, answer: Answer, *, asked_in: int, life: int) -> str:
         """Name a failure that a kill may bring to an episode; empty where this is none.
@@ -146,8 +146,14 @@ class KillFigures:
         if failure or (answer.kind is Kind.RESULT and answer.text == expected):
             return
         said = f"{played.server}: {expected!r} was answered {answer.kind}: {answer.text[:200]}"
-        self.wrong.append(said)
         played.is_wrong = True
+        before, _, number = answer.text.partition(_NUMBERED)
+        if played.is_deployed or before != asked.nonce or not number.isdecimal():
+            self.wrong.append(said)
+        elif int(number) > len(played.results):
+            self.doubled.add(said)
+        else:
+            self.lost.append(said)
 
     def take_again(self, played: Played, asked: Asked, again: Answer) -> None:
         """Note another answer to a call that was answered before."""

@@ -112,13 +112,24 @@ def test_an_answer_stays_what_it_was(again: Answer, doubled: int, lost: int) -> 
     assert (len(figures.doubled), len(figures.lost)) == (doubled, lost)
 
 
-def test_results_of_the_environment_are_numbered_without_gaps() -> None:
+@pytest.mark.parametrize(
+    ("text", "doubled", "lost", "wrong"),
+    [
+        ("nonce-2 is number 2", 0, 0, 0),
+        ("nonce-2 is number 3", 1, 0, 0),
+        ("nonce-2 is number 1", 0, 1, 0),
+        ("nonce-1 is number 2", 0, 0, 1),
+    ],
+)
+def test_results_of_the_environment_are_numbered_without_gaps(
+    text: str, doubled: int, lost: int, wrong: int
+) -> None:
     figures, episode = KillFigures(), played(ENVIRONMENT)
     figures.take(episode, FIRST, result("nonce-1 is number 1"), "")
-    assert not episode.is_over
-    figures.take(episode, SECOND, result("nonce-2 is number 3"), "")
-    assert episode.is_over
-    assert len(figures.wrong) == 1
+    assert figures.unexpected == []
+    figures.take(episode, SECOND, result(text), "")
+    assert (len(figures.doubled), len(figures.lost), len(figures.wrong)) == (doubled, lost, wrong)
+    assert episode.is_over is bool(figures.unexpected)
 
 
 @pytest.mark.parametrize(
