@@ -1,6 +1,6 @@
 """Breaks servers, clients and the gateway in every way we know, and compares all accounts.
 
-    python benchmarks/faults.py [--count 1000] [--starts 200] [--json FILE]
+    python benchmarks/faults.py [--count 1000] [--starts 200] [--kills 200] [--seed 0] [--json FILE]
 
 Real ``astra-mcp serve`` processes over servers that go wrong on request, stdio and HTTP, one per episode
 and shared. No mutating call may be executed twice, none that was answered may be missing in the record,
@@ -27,14 +27,16 @@ sys.path[:] = [
 import anyio  # noqa: E402 - after the search path is right
 
 from circumstances import conditions  # noqa: E402
-from fault_bench import SERVERS, FaultBench, open_bench  # noqa: E402
-from fault_kills import kill_gateway, kill_upstream, vanish  # noqa: E402
+from fault_bench import SERVERS, FaultBench, Serve, open_bench  # noqa: E402
+from fault_kills import kill_upstream, vanish  # noqa: E402
 from fault_trials import IDLE_KILL, Tally, faults_of, guarded, run_trials  # noqa: E402
 from faulty_server import HTTP_FAULTS, STDIO_FAULTS  # noqa: E402
+from gateway_kills import kill_gateway  # noqa: E402
+from kill_account import KillFigures  # noqa: E402
+from measured_programs import run_serve  # noqa: E402
+from warm_serve import run_warm_serve  # noqa: E402
 
-SEED = 0
 WIDTH = 8
-KILL_WIDTH = 1
 VANISH = "vanish"
 """Of clients, in the middle of a call."""
 
@@ -58,7 +60,7 @@ class _Report:
         self.figures: dict[str, Any] = {}
         self.violations: list[str] = []
 
-    def add(self, name: str, tally: Tally) -> None:
+    def add(self, name: str, tally: Tally | KillFigures) -> None:
         """Take in one scenario."""
         self.figures |= {f"{name}_{key}": value for key, value in tally.summary().items()}
         self.violations += tally.unexpected
@@ -82,7 +84,9 @@ class _Report:
 
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
-    circumstances = conditions(seed=SEED, count=options.count, starts=options.starts)
+    circumstances = conditions(
+        seed=options.seed, count=options.count, starts=options.starts, kills=options.kills
+    )
     report = _Report()
     try:
         anyio.run(_run_all, options, report, backend_options={"use_uvloop": True})
@@ -138,20 +142,20 @@ async def _trials_of(
 async def _upstream(options: argparse.Namespace, report: _Report) -> None:
     async with _fresh_bench() as bench, bench.control() as client:
         with ExitStack() as stack:
-            tally = await kill_upstream(bench, client, stack, count=options.starts, seed=SEED)
+            tally = await kill_upstream(
+                bench, client, stack, count=options.starts, seed=options.seed
+            )
         report.add("upstream_killed", tally)
         report.judge("upstream_killed", bench)
 
 
 async def _gateway(options: argparse.Namespace, report: _Report) -> None:
-    async with _fresh_bench() as bench:
-        tally = Tally()
+    async with _fresh_bench(run_warm_serve) as bench:
+        figures = KillFigures()
         try:
-            with ExitStack() as stack:
-                await kill_gateway(bench, stack, tally, count=options.starts, width=KILL_WIDTH)
+            await kill_gateway(bench, figures, kills=options.kills, seed=options.seed)
         finally:  # also where somebody stops it
-            report.add("gateway_killed", tally)
-            report.judge("gateway_killed", bench)
+            report.add("gateway_killed", figures)
 
 
 _DEADLY = {"garbage", *STDIO_FAULTS[STDIO_FAULTS.index("half-line") :], IDLE_KILL}
@@ -159,9 +163,9 @@ _DEADLY = {"garbage", *STDIO_FAULTS[STDIO_FAULTS.index("half-line") :], IDLE_KIL
 
 
 @asynccontextmanager
-async def _fresh_bench() -> AsyncGenerator[FaultBench]:
+async def _fresh_bench(serve: Serve = run_serve) -> AsyncGenerator[FaultBench]:
     with tempfile.TemporaryDirectory(prefix="astra-mcp-faults-") as folder:
-        async with open_bench(Path(folder)) as bench:
+        async with open_bench(Path(folder), serve) as bench:
             yield bench
 
 
@@ -172,6 +176,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--starts", type=int, default=200, help="trials where each has to start a process"
     )
+    parser.add_argument("--kills", type=int, default=200, help="of the gateway")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of all kills")
     parser.add_argument(
         "--only",
         nargs="+",

@@ -58,8 +58,8 @@ def main() -> None:
                     _cases(options, program, figures, violations)
             except KeyboardInterrupt:
                 figures["stopped_early"] = True
-            if program.process.poll() is not None:
-                violations.append(f"the gateway ended: {program.process.returncode}")
+            if (status := program.process.poll()) is not None:
+                violations.append(f"the gateway ended: {status}")
             text = log.read_text(
                 encoding="utf-8", errors="replace"
             )  # without what the end breaks off

@@ -7,8 +7,8 @@ says what clients were told. :meth:`FaultBench.verdict` holds the three against 
 import itertools
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import httpx2
 import orjson
 
+from astra_mcp.environments.creation import create_bundle
 from astra_mcp.mcp.request_context import Era
 from gateway.api.client import GatewayClient
 from gateway.api.wire import EpisodeCreated, EpisodeRequest
@@ -24,7 +25,7 @@ from gateway.episodes.record import read_record
 from mcp_wire import Answer, Kind, McpWire, open_pool
 from measured_programs import SUPPORT, Program, run_program, run_serve
 
-__all__ = ["SERVERS", "Asked", "FaultBench", "Told", "Verdict", "open_bench"]
+__all__ = ["ENVIRONMENT", "SERVERS", "Asked", "FaultBench", "Told", "Verdict", "open_bench"]
 
 SERVERS = {
     "stdio-episode": ("stdio", "episode"),
@@ -35,6 +36,10 @@ SERVERS = {
 """Servers that go wrong: their wire and their isolation."""
 SENTINELS = ("quiet-stdio", "quiet-http")
 """Servers that never do."""
+ENVIRONMENT = "numbered"
+"""An environment whose ``count`` answers a nonce and its number in the episode."""
+Serve = Callable[..., AbstractContextManager[Program]]
+"""Starts a gateway: :func:`measured_programs.run_serve`, or what takes the same."""
 _numbers = itertools.count(1)
 
 
@@ -45,6 +50,11 @@ class Asked:
     call_id: str
     nonce: str
     fault: str = ""
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Of ``count``."""
+        return {"nonce": self.nonce} | ({"fault": self.fault} if self.fault else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +99,9 @@ class Verdict:
 class FaultBench:
     """One gateway's life among faults."""
 
-    def __init__(self, folder: Path, pool: httpx2.AsyncClient) -> None:
+    def __init__(self, folder: Path, pool: httpx2.AsyncClient, serve: Serve) -> None:
         self._folder = folder
+        self._serve = serve
         self._pool = pool
         self._told: list[Told] = []
         self._executed: Counter[str] = Counter()
@@ -135,8 +146,8 @@ class FaultBench:
         assert self.upstream is not None  # noqa: S101 - run_upstream comes first
         config = self._folder / "servers.json"
         config.write_bytes(orjson.dumps({"mcpServers": self._entries(self.upstream.url)}))
-        options = ("--mcp-config", str(config))
-        with run_serve(self.home, *options, log=self.log, port=port) as self.gateway:
+        options = ("--mcp-config", str(config), "--environments", str(self._folder / ENVIRONMENT))
+        with self._serve(self.home, *options, log=self.log, port=port) as self.gateway:
             yield self.gateway
 
     def _entries(self, url: str) -> dict[str, dict[str, Any]]:
@@ -160,9 +171,11 @@ class FaultBench:
     async def episode(
         self, client: GatewayClient, server: str, *, call_seconds: float = 30.0
     ) -> EpisodeCreated:
-        """Open an episode of one server."""
+        """Open an episode of one server, or of the environment."""
         limits = {"calls": None, "call_seconds": call_seconds}
-        body = {"source": {"kind": "servers", "names": [server]}, "limits": limits}
+        servers = {"kind": "servers", "names": [server]}
+        environment = {"kind": "environment", "name": server}
+        body = {"source": environment if server == ENVIRONMENT else servers, "limits": limits}
         return await client.create_episode(EpisodeRequest.model_validate(body))
 
     def wire(self, url: str, era: Era) -> McpWire:
@@ -177,10 +190,7 @@ class FaultBench:
 
     async def tell(self, wire: McpWire, asked: Asked) -> Told:
         """Make a call, and note what came of it."""
-        arguments = {"nonce": asked.nonce}
-        if asked.fault:
-            arguments["fault"] = asked.fault
-        told = Told(asked, await wire.call("count", arguments, asked.call_id))
+        told = Told(asked, await wire.call("count", asked.arguments, asked.call_id))
         self._told.append(told)
         return told
 
@@ -211,10 +221,13 @@ class FaultBench:
                     found.unrecorded.append(asked.call_id)
             elif not answer.text.strip():
                 found.wordless.append(asked.call_id)
-        log = self.log.read_text(encoding="utf-8", errors="replace")
-        if "Traceback" in log:
-            found.traceback = log[log.index("Traceback") :][:4000]
+        found.traceback = self.traceback()
         return found
+
+    def traceback(self) -> str:
+        """The first traceback of the gateway's log; empty where there is none."""
+        log = self.log.read_text(encoding="utf-8", errors="replace")
+        return log[log.index("Traceback") :][:4000] if "Traceback" in log else ""
 
     def _recorded(self) -> dict[str, str]:
         """Map the id of every finished call to the text of its recorded result."""
@@ -226,15 +239,44 @@ class FaultBench:
 
 
 @asynccontextmanager
-async def open_bench(folder: Path) -> AsyncGenerator[FaultBench]:
+async def open_bench(folder: Path, serve: Serve = run_serve) -> AsyncGenerator[FaultBench]:
     """Start the servers and the gateway; they stop with the context.
 
     Args:
-        folder: Empty; takes the home, the ledger and the log.
+        folder: Empty; takes the home, the environment, the ledger and the log.
+        serve: Starts gateways.
     """
+    _write_environment(folder)
     async with open_pool() as pool:
-        bench = FaultBench(folder, pool)
+        bench = FaultBench(folder, pool, serve)
         with ExitStack() as stack:
             stack.enter_context(bench.run_upstream())
             stack.enter_context(bench.run_gateway())
             yield bench
+
+
+def _write_environment(folder: Path) -> None:
+    bundle = create_bundle(ENVIRONMENT, folder)
+    file = bundle / "environment.json"
+    nonce = {"type": "object", "properties": {"nonce": {"type": "string"}}, "required": ["nonce"]}
+    changes = {
+        "status": "unverified",
+        "scenario_type": None,
+        "gold": [],
+        "sub_tasks": [{"id": 1, "answer": "never reached", "tool": "count"}],
+        "tools": [{"name": "count", "description": "Count.", "input_schema": nonce}],
+    }
+    file.write_bytes(orjson.dumps(orjson.loads(file.read_bytes()) | changes))
+    (bundle / "tools.py").write_text(_COUNTING, encoding="utf-8")
+
+
+_COUNTING = '''"""Numbers its calls."""
+
+NONCES = []
+
+
+def count(nonce: str) -> str:
+    """Say a nonce again, and how many there were."""
+    NONCES.append(nonce)
+    return f"{nonce} is number {len(NONCES)}"
+'''

@@ -1,33 +1,24 @@
-"""Faults from outside: clients that vanish, an upstream and a gateway that are killed and come back.
+"""Faults from outside: clients that vanish, and an upstream that is killed and comes back.
 
 Each scenario tells what it saw; that nothing was executed twice or lost is the bench's verdict.
 """
 
-import json
 import random
-import signal
-import socket
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from urllib.parse import urlsplit
+from functools import partial
 
 import anyio
-import orjson
-from anyio.abc import SocketAttribute
 
 from astra_mcp.mcp.request_context import Era
 from gateway.api.client import GatewayClient, RefusedError
-from gateway.api.wire import CALL_ID_KEY, EpisodeCreated
 
-from fault_bench import SERVERS, Asked, FaultBench, Told
+from fault_bench import Asked, FaultBench, Told
 from fault_trials import Tally
-from faulty_server import LONG
-from mcp_wire import Kind, McpWire, modern_meta
-from process_accounts import is_alive, tree_of
+from mcp_wire import send_and_leave
 
-__all__ = ["kill_gateway", "kill_upstream", "vanish"]
+__all__ = ["kill_upstream", "vanish"]
 
 SEEN_SECONDS = 20.0
 """A call must have reached its server within this time."""
@@ -51,7 +42,14 @@ async def vanish(
         for number in numbers:
             episode = await bench.episode(client, server)
             asked = bench.ask("slow")
-            await _send_and_leave(bench, episode, asked, reset=bool(number % 2))
+            await send_and_leave(
+                episode.mcp_url,
+                "count",
+                asked.arguments,
+                asked.call_id,
+                stay=partial(_wait_until_executed, bench, [asked]),
+                reset=bool(number % 2),
+            )
             wire = bench.wire(episode.mcp_url, Era.MODERN)
             began = time.perf_counter()
             again = await bench.tell(wire, asked)
@@ -69,40 +67,11 @@ async def vanish(
     return tally
 
 
-async def _send_and_leave(
-    bench: FaultBench, episode: EpisodeCreated, asked: Asked, *, reset: bool
-) -> None:
-    """Send a call by hand, and close the connection once the server has the call."""
-    address = urlsplit(episode.mcp_url)
-    params = {
-        "name": "count",
-        "arguments": {"nonce": asked.nonce, "fault": asked.fault},
-        "_meta": {CALL_ID_KEY: asked.call_id, **modern_meta()},
-    }
-    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    head = (
-        f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\n"
-        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
-        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: count\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    stream = await anyio.connect_tcp(address.hostname or "", address.port or 0)
-    async with stream:
-        await stream.send(head.encode() + body)
-        await _wait_until_executed(bench, [asked])
-        if reset:
-            raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - no Django
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-
-
 async def _wait_until_executed(bench: FaultBench, calls: Sequence[Asked]) -> None:
     with anyio.fail_after(SEEN_SECONDS):
         # Another process writes the ledger, and says nothing else.
         while not all(asked.nonce in bench.executed() for asked in calls):  # noqa: ASYNC110
             await anyio.sleep(_POLL_SECONDS)
-
-
-# --- the upstream is killed ---------------------------------------------------------------------
 
 
 async def kill_upstream(
@@ -182,85 +151,3 @@ async def _probe_once(bench: FaultBench, client: GatewayClient, what: str, era: 
     told = await bench.tell(bench.wire(episode.mcp_url, era), bench.ask())
     await client.close_episode(episode.id)
     return told
-
-
-# --- the gateway is killed ----------------------------------------------------------------------
-
-
-async def kill_gateway(
-    bench: FaultBench, stack: ExitStack, tally: Tally, *, count: int, width: int
-) -> None:
-    """Kill the gateway between the beginning and the end of calls, and start it again over its records.
-
-    Every call is then repeated with its id: one that was answered must answer the same, one that was
-    under way must not be executed again. Processes of servers must end with their gateway.
-
-    Args:
-        bench: Its gateway is replaced by each new process, at the same port.
-        stack: Owns the processes.
-        tally: What is seen, kill by kill.
-        count: How often.
-        width: Episodes of each server, each with a call under way.
-    """
-    for number in range(count):
-        era = Era.MODERN if number % 2 else Era.HANDSHAKE
-        answered: list[tuple[str, Told]] = []
-        under_way: list[tuple[str, Asked]] = []
-        async with bench.control() as client:
-            for server in SERVERS:
-                for _ in range(width):
-                    url = (await bench.episode(client, server)).mcp_url
-                    answered.append((url, await bench.tell(bench.wire(url, era), bench.ask())))
-                    under_way.append((url, bench.ask(LONG)))
-        for _, told in answered:
-            if not told.is_right:
-                tally.unexpected.append(f"before the kill: {told.answer.text[:200]}")
-        await _kill_in_the_middle(bench, era, under_way, stack)
-        for url, told in answered:
-            again = await bench.tell(bench.wire(url, era), told.asked)
-            if again.answer.text != told.answer.text or not again.is_right:
-                tally.unexpected.append(f"an answered call, repeated: {again.answer.text[:200]}")
-        for url, asked in under_way:
-            again = await bench.tell(bench.wire(url, era), asked)
-            tally.answers[again.answer.kind.value] += 1
-            # A right one was recorded just before the kill; the verdict holds that against the record.
-            if again.answer.kind is Kind.NOTHING:
-                tally.unexpected.append(f"a call under way, repeated: {again.answer.text[:200]}")
-        await _see_new_episodes(bench, era, tally)
-        tally.trials += len(under_way)
-        said = f"kill {number + 1} of {count}: {json.dumps(tally.summary())}"
-        print(said, file=sys.stderr)
-
-
-async def _kill_in_the_middle(
-    bench: FaultBench, era: Era, calls: Sequence[tuple[str, Asked]], stack: ExitStack
-) -> None:
-    assert bench.gateway is not None  # noqa: S101 - it runs
-    old = bench.gateway
-    children = tree_of(old.pid)[1:]
-
-    async def call_in_vain(wire: McpWire, asked: Asked) -> None:
-        await wire.call("count", {"nonce": asked.nonce, "fault": asked.fault}, asked.call_id)
-
-    async with anyio.create_task_group() as group:
-        for url, asked in calls:
-            group.start_soon(call_in_vain, bench.wire(url, era), asked)
-        await _wait_until_executed(bench, [asked for _, asked in calls])
-        old.process.send_signal(signal.SIGKILL)
-        old.process.wait()
-    with anyio.fail_after(SEEN_SECONDS):
-        while any(is_alive(child) for child in children):  # noqa: ASYNC110 - not our children
-            await anyio.sleep(_POLL_SECONDS)
-    stack.enter_context(bench.run_gateway(old.port))
-
-
-async def _see_new_episodes(bench: FaultBench, era: Era, tally: Tally) -> None:
-    async with bench.control() as client:
-        for server in SERVERS:
-            began = time.perf_counter()
-            episode = await bench.episode(client, server)
-            told = await bench.tell(bench.wire(episode.mcp_url, era), bench.ask())
-            if not told.is_right:
-                tally.unexpected.append(f"{server} after the kill: {told.answer.text[:200]}")
-            tally.heal_ms.append((time.perf_counter() - began) * 1000)
-            await client.close_episode(episode.id)

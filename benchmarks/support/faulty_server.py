@@ -20,14 +20,11 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-__all__ = ["HTTP_FAULTS", "LONG", "STDIO_FAULTS", "main"]
+__all__ = ["HTTP_FAULTS", "STDIO_FAULTS", "main"]
 
 SLOW_SECONDS = 0.15
-LONG_SECONDS = 5.0
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = "2026-07-28"
-LONG = "long"
-"""Answers rightly after a time in which much can happen."""
 STDIO_FAULTS = (
     "slow",
     "hang",
@@ -61,7 +58,7 @@ COUNT: dict[str, Any] = {
         "type": "object",
         "properties": {
             "nonce": {"type": "string"},
-            "fault": {"enum": ["", *dict.fromkeys((LONG, *STDIO_FAULTS, *HTTP_FAULTS))]},
+            "fault": {"enum": ["", *dict.fromkeys((*STDIO_FAULTS, *HTTP_FAULTS))]},
         },
         "required": ["nonce"],
     },
@@ -152,8 +149,8 @@ def serve_stdio(ledger: RequestLog) -> None:
 def _write_faultily(fault: str, reply: dict[str, Any]) -> None:
     line = json.dumps(reply).encode() + b"\n"
     match fault:
-        case "slow" | "long":
-            time.sleep(SLOW_SECONDS if fault == "slow" else LONG_SECONDS)
+        case "slow":
+            time.sleep(SLOW_SECONDS)
         case "hang":
             return
         case "garbage":
@@ -264,8 +261,8 @@ async def _send_faultily(
     if fault == "hang":
         await reader.read()  # until the client gives up
         return False
-    if fault in ("slow", LONG):
-        await _wait(SLOW_SECONDS if fault == "slow" else LONG_SECONDS)
+    if fault == "slow":
+        await _wait(SLOW_SECONDS)
     content, goes_on = plain.get(fault, (whole, True))
     writer.write(content)
     await writer.drain()

@@ -4,18 +4,31 @@ Unlike ``gateway.api.client`` it never retries, so that it reports what the gate
 """
 
 import itertools
-from collections.abc import Mapping
+import socket
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 import orjson
+from anyio.abc import SocketAttribute
 
 from astra_mcp.mcp.request_context import Era
 from gateway.api.wire import CALL_ID_KEY
 
-__all__ = ["HANDSHAKE", "MODERN", "Answer", "Kind", "McpWire", "modern_meta", "open_pool"]
+__all__ = [
+    "HANDSHAKE",
+    "MODERN",
+    "Answer",
+    "Kind",
+    "McpWire",
+    "modern_meta",
+    "open_pool",
+    "send_and_leave",
+]
 
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
@@ -31,6 +44,8 @@ class Kind(StrEnum):
     """A result marked as an error."""
     REFUSAL = "refusal"
     """A JSON-RPC error."""
+    LATER = "later"
+    """To be asked again: the gateway has something to do first (503), or has lost the session."""
     NOTHING = "nothing"
     """No HTTP answer that could be understood: the connection broke, or nothing came in time."""
 
@@ -82,7 +97,11 @@ class McpWire:
             if self._era is Era.MODERN:
                 meta |= modern_meta()
             params = {"name": tool, "arguments": dict(arguments), "_meta": meta}
-            return _understand(await self._post("tools/call", params, name=tool))
+            response = await self._post("tools/call", params, name=tool)
+            if response.status_code == 404 and self._session is not None:
+                self._session = None
+                return Answer(Kind.LATER, "the session is not known any more")
+            return _understand(response)
         except (httpx2.HTTPError, ValueError) as error:
             return Answer(Kind.NOTHING, f"{type(error).__name__}: {error}")
 
@@ -127,6 +146,8 @@ def _understand(response: httpx2.Response) -> Answer:
         message = orjson.loads(text)
     except orjson.JSONDecodeError:
         return Answer(Kind.NOTHING, f"HTTP {response.status_code}: {text[:200]!r}")
+    if response.status_code == 503:
+        return Answer(Kind.LATER, str(message.get("error", {}).get("message", message)))
     if "result" not in message:
         return Answer(Kind.REFUSAL, str(message.get("error", {}).get("message", message)))
     result = message["result"]
@@ -134,3 +155,47 @@ def _understand(response: httpx2.Response) -> Answer:
     is_error = result.get("isError", False)
     structured = result.get("structuredContent")
     return Answer(Kind.ERROR if is_error else Kind.RESULT, words, structured)
+
+
+async def send_and_leave(
+    url: str,
+    tool: str,
+    arguments: Mapping[str, Any],
+    call_id: str,
+    *,
+    stay: Callable[[], Awaitable[Any]],
+    reset: bool,
+) -> None:
+    """Send a call of the modern era by hand, and close the connection without reading an answer.
+
+    Args:
+        url: Of the endpoint.
+        tool: Is called.
+        arguments: Its arguments.
+        call_id: Names the call.
+        stay: Is awaited before the connection is closed.
+        reset: Close it by a reset.
+
+    Raises:
+        OSError: Nobody listens, or the connection broke.
+    """
+    address = urlsplit(url)
+    meta = {CALL_ID_KEY: call_id, **modern_meta()}
+    params = {"name": tool, "arguments": dict(arguments), "_meta": meta}
+    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    head = (
+        f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\n"
+        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+        f"MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    try:
+        stream = await anyio.connect_tcp(address.hostname or "", address.port or 0)
+        async with stream:
+            await stream.send(head.encode() + body)
+            await stay()
+            if reset:
+                raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - no Django
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    except anyio.BrokenResourceError as error:
+        raise ConnectionResetError("the connection broke") from error

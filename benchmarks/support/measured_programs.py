@@ -8,20 +8,59 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
-__all__ = ["SUPPORT", "Program", "run_program", "run_serve"]
+__all__ = [
+    "START_SECONDS",
+    "SUPPORT",
+    "Program",
+    "RunningProcess",
+    "run_program",
+    "run_serve",
+    "stop",
+]
 
 SUPPORT = Path(__file__).parent
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 
 
+class RunningProcess(Protocol):
+    """What is done with a process, as :class:`subprocess.Popen` has it."""
+
+    pid: int
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """Where it is a pipe to this process."""
+        ...
+
+    def send_signal(self, sig: int, /) -> None:
+        """Send a signal, where it runs."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        ...
+
+    def kill(self) -> None:
+        """End it."""
+        ...
+
+    def poll(self) -> int | None:
+        """Its exit status, once it has ended."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, and answer its exit status."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Program:
     """A running server."""
 
-    process: subprocess.Popen[bytes]
+    process: RunningProcess
     hello: dict[str, Any]
     """What it printed at its start."""
     log: Path | None = None
@@ -81,7 +120,7 @@ def run_serve(
         yield Program(process=program.process, hello=program.hello | {"key": key}, log=log)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: RunningProcess) -> None:
     """Ask a program to end; kill it where it does not."""
     if process.poll() is None:
         process.terminate()

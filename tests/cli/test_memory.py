@@ -4,6 +4,7 @@ import gc
 import platform
 import sys
 import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -149,6 +150,30 @@ def test_what_outlives_a_look_is_set_aside_where_it_is_much(
         callbacks,
         interval,
     )
+
+
+async def test_a_look_disturbs_nothing_that_another_thread_builds() -> None:
+    built: list[tuple[int, ...]] = []
+    over = threading.Event()
+
+    def numbers() -> Iterator[int]:
+        gc.collect()  # what is being built is now among the objects that outlived a look
+        yield from range(400)
+
+    def build() -> None:
+        try:
+            built.extend(tuple(n for n in numbers()) for _ in range(300))
+        finally:
+            over.set()
+
+    builder = threading.Thread(target=build)
+    with keeping_house(lambda: 0) as house:
+        sys.setswitchinterval(1e-6)
+        builder.start()
+        while not over.is_set():
+            house.hear_collection("stop", {"generation": OLDEST})
+        builder.join()
+    assert built == [tuple(range(400))] * 300
 
 
 async def test_what_is_free_is_given_back_after_requests_alone(

@@ -1,19 +1,25 @@
 """What a connection may do before and after a request's body; by hand, since HTTP clients behave."""
 
+import asyncio
 import gc
 import logging
 import math
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio.abc import SocketStream
 from starlette.types import Receive, Scope, Send
 
 from astra_mcp.addresses import bind
-from astra_mcp.serving.http.connections import MAX_HEAD_BYTES
+from astra_mcp.serving.http.connections import (
+    MAX_HEAD_BYTES,
+    _CorkedTransport,  # pyright: ignore[reportPrivateUsage]
+)
 from astra_mcp.serving.http.server import listen
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -196,6 +202,21 @@ async def test_a_client_that_leaves_early_is_told_nothing(caplog: pytest.LogCapt
             await app.ended.wait()
     assert caplog.records == []
     assert app.paths == ["/wait", "/other"]
+
+
+async def test_what_is_written_to_a_client_that_has_just_gone_troubles_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loop = asyncio.get_running_loop()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        transport, _ = await loop.create_connection(asyncio.Protocol, sock=ours)
+        corked = _CorkedTransport(transport, loop)
+        transport.abort()
+        corked.write(b"an answer")
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+    assert caplog.records == []
 
 
 async def test_young_garbage_is_looked_for_seldom_and_old_soon_while_it_listens() -> None:

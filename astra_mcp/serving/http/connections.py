@@ -91,6 +91,8 @@ class _CorkedTransport(asyncio.Transport):
     def _flush(self) -> None:
         if self._gathered:
             gathered, self._gathered = self._gathered, []
+            if self._transport.is_closing():
+                return  # the client went after the write: nobody reads what it said
             try:
                 self._transport.write(b"".join(gathered))
             except MemoryError:  # half an answer is none: whoever waits for it asks again

@@ -122,7 +122,10 @@ class Housekeeping:
         if info["generation"] < _OLDEST or phase == "start":
             return
         self._looks += 1
-        if len(gc.get_objects(_OLDEST)) > _MANY_OBJECTS:
+        # Counted within one call of the interpreter: a list of all objects that lived on while another thread
+        # runs would break what that thread builds, such as a tuple of a generator (SystemError).
+        [outlived] = map(len, map(gc.get_objects, (_OLDEST,)))
+        if outlived > _MANY_OBJECTS:
             gc.freeze()
 
     def close(self) -> None:

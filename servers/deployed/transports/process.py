@@ -21,7 +21,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, Self, cast
 
@@ -302,7 +302,7 @@ import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-groups = set()
+groups = set(map(int, sys.argv[1:]))
 for line in sys.stdin:
     (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
 for group in groups:
@@ -325,9 +325,17 @@ class Watchdog:
 
     def __exit__(self, *_: object) -> None:
         """End it; groups that are still known to it end too."""
-        if self._process is not None:
-            _end(self._process)
-            self._process = None
+        if self._process is None:
+            return
+        _input_of(self._process).close()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:  # it was stopped
+            _kill(self._process)
+            for group in self._groups:
+                with contextlib.suppress(OSError):
+                    os.killpg(group, signal.SIGKILL)
+        self._process = None
 
     def add(self, group: int) -> None:
         """Have a group killed when this process ends."""
@@ -341,34 +349,40 @@ class Watchdog:
             self._tell(b"-%d\n" % group)
 
     def _tell(self, line: bytes) -> None:
-        self._process = self._process or _start_watchdog()
+        """Never waits: one that does not read is as good as none."""
+        if self._process is None:
+            self._process = _start_watchdog(self._groups)
+            return
         try:
             os.write(_input_of(self._process).fileno(), line)
-        except BrokenPipeError:
+        except (BrokenPipeError, BlockingIOError) as error:
+            why = "was killed" if isinstance(error, BrokenPipeError) else "does not read"
             _log.warning(
-                "the process that watches over deployed servers was killed: starting it again"
+                "the process that watches over deployed servers %s: starting it again", why
             )
-            _end(self._process)
-            self._process = _start_watchdog()
-            lines = b"".join(b"+%d\n" % group for group in self._groups)
-            os.write(_input_of(self._process).fileno(), lines)
+            _kill(self._process)
+            self._process = _start_watchdog(self._groups)
 
 
 def _input_of(popen: "subprocess.Popen[bytes]") -> IO[bytes]:
     return cast("IO[bytes]", popen.stdin)
 
 
-def _end(popen: "subprocess.Popen[bytes]") -> None:
+def _kill(popen: "subprocess.Popen[bytes]") -> None:
+    """End a watchdog that ends no group any more; its input is closed after that."""
+    popen.kill()
+    popen.wait()
     _input_of(popen).close()
-    popen.wait(END_SECONDS)
 
 
-def _start_watchdog() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 - our own script
-        [sys.executable, "-I", "-S", "-c", _SCRIPT],
+def _start_watchdog(groups: Iterable[int]) -> "subprocess.Popen[bytes]":
+    popen = subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, "-I", "-S", "-c", _SCRIPT, *map(str, groups)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         cwd="/",
     )
+    os.set_blocking(_input_of(popen).fileno(), False)
+    return popen

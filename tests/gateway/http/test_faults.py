@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from fault_bench import SERVERS, FaultBench, open_bench
-from fault_kills import kill_gateway, kill_upstream, vanish
+from fault_kills import kill_upstream, vanish
 from fault_trials import IDLE_KILL, Tally, guarded, run_trials
+from gateway_kills import kill_gateway
+from kill_account import KillFigures
 
 pytestmark = pytest.mark.system
 
@@ -72,11 +74,15 @@ async def test_a_server_that_was_killed_under_load_is_used_again_once_it_is_back
         check(bench, [tally], 2)
 
 
-async def test_a_killed_gateway_answers_what_it_recorded_and_repeats_no_call_that_was_sent(
+async def test_a_gateway_that_is_killed_at_any_moment_does_nothing_twice_and_loses_no_answer(
     tmp_path: Path,
 ) -> None:
+    figures = KillFigures()
     async with open_bench(tmp_path) as bench:
-        with ExitStack() as stack:
-            tally = Tally()
-            await kill_gateway(bench, stack, tally, count=2, width=1)
-        check(bench, [tally], 2 * len(SERVERS))
+        await kill_gateway(bench, figures, kills=3, seed=0)
+    assert figures.unexpected == []
+    assert figures.kills == 3
+    assert figures.healed + figures.kills_before_well == 4
+    assert figures.answered == figures.asked > 0
+    assert figures.under_way > 0
+    assert figures.repeated > 0

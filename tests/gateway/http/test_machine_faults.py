@@ -131,7 +131,7 @@ COUNTED = asking(kind="servers", names=["counted"], prompt="Count.")
 
 
 async def readiness(url: str) -> tuple[int, str]:
-    async with httpx2.AsyncClient(trust_env=False) as client:
+    async with httpx2.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as client:
         answer = await client.get(f"{url}/readyz")
         return answer.status_code, answer.text
 
@@ -503,3 +503,61 @@ async def test_stopped_processes_of_tools_are_named_and_other_episodes_go_on(
         told = [(await control.episode(e.id)).status.value for e in (first, second)]
         assert told == ["failed", "open"]
         assert Counter((tmp_path / "ledger").read_text().split())["b"] <= 1
+
+
+async def answer_to(running: ServedHome, path: str) -> httpx2.Response:
+    async with httpx2.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as client:
+        headers = {"Authorization": f"Bearer {running.key}"}
+        return await client.get(f"{running.url}{path}", headers=headers)
+
+
+async def test_a_stopped_worker_is_named_and_waited_for_by_nobody_who_does_not_need_it(
+    start_serve: StartServe, counter_bundle: Path, tmp_path: Path
+) -> None:
+    options = ("--environments", str(counter_bundle), "--workers", "2")
+    running = start_serve(tmp_path / "home", *options)
+    async with GatewayClient(running.url, running.key) as control:
+        made = await control.create_episodes([PURSE] * 8)
+        agents = [Agent(created, control.http, "add") for created in made]
+        here = [a for a in agents if a.created.mcp_url.startswith(running.url)]
+        there = [a for a in agents if a not in here]
+        assert len(here) == len(there) == 4
+        await play_all(agents, 3)
+        stopped = (await control.workers())[1]
+        assert stopped.pid is not None
+        os.kill(stopped.pid, signal.SIGSTOP)
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(play_all, there, 3)
+                with anyio.fail_after(PATIENCE_SECONDS):
+                    status, text = await readiness(running.url)
+                    assert (status, "worker 1 gave no answer within 2 s" in text) == (503, True)
+                    answer = await answer_to(running, "/v1/episodes")
+                    assert answer.status_code == 503
+                    assert "worker 1 gave no answer" in answer.json()["error"]["message"]
+                    assert int(answer.headers["retry-after"]) > 0
+                    new = await control.create_episodes([PURSE] * 3)
+                    here += [Agent(created, control.http, "add") for created in new]
+                    await play_all(here, 3)
+                    assert not any(len(agent.answers) > 3 for agent in there)
+                    os.kill(stopped.pid, signal.SIGCONT)
+        finally:
+            os.kill(stopped.pid, signal.SIGCONT)
+        await ready_again(running.url)
+        agents = here + there
+        assert await statuses(control, agents) == ["open"] * 11
+        assert_whole(tmp_path / "home", agents)
+        for agent in agents:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 1 + len(agent.answers))]
+        port = running.url.rpartition(":")[2]
+        workers = processes_below(running.process.pid)
+        running.stop(signal.SIGKILL)
+        _, left = psutil.wait_procs(workers, timeout=PATIENCE_SECONDS)
+        assert left == []  # as long as one is there, the home is claimed
+        start_serve(tmp_path / "home", *options, "--port", port)
+        await ready_again(running.url)
+        assert await statuses(control, agents) == ["open"] * 11
+        await play_all(agents, 1)
+        assert_whole(tmp_path / "home", agents)
+        for agent in agents:
+            assert agent.says() == [f'{{"total": {n}}}' for n in range(1, 1 + len(agent.answers))]

@@ -6,14 +6,18 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Generator
 from itertools import pairwise
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
+from servers.deployed.transports import process
 from servers.deployed.transports.process import Process, Watchdog
 from servers.deployed.transports.stdio import Command, StdioWire
 
@@ -302,3 +306,54 @@ async def test_a_start_that_is_cancelled_leaves_neither_process_nor_file_nor_fol
         await until(lambda: (open_files(), children()) == (files, before))
         assert rounds > 1
         assert not os.listdir(tmp_path)
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Watchdog, Popen[bytes], int]]:
+    """A watchdog that was stopped, the one group that it knows, and its own number."""
+    monkeypatch.setattr(process, "END_SECONDS", 0.1)
+    before = children()
+    with Watchdog() as watchdog, Popen(["sleep", "600"], start_new_session=True) as group:
+        try:
+            watchdog.add(group.pid)
+            [number] = children() - before - {group.pid}
+            os.kill(number, signal.SIGSTOP)
+            yield watchdog, group, number
+        finally:
+            group.kill()
+
+
+def test_a_watchdog_that_reads_nothing_is_waited_for_by_nobody_and_replaced(
+    watched: tuple[Watchdog, Popen[bytes], int], caplog: pytest.LogCaptureFixture
+) -> None:
+    watchdog, group, number = watched
+    news = 100_000 // len("-4194304\n")  # more than a pipe holds
+
+    def tell() -> None:
+        for _ in range(news):
+            watchdog.remove(1 << 22)
+
+    telling = threading.Thread(target=tell)
+    telling.start()
+    telling.join(20)
+    was_held_up = telling.is_alive()
+    if was_held_up:
+        os.kill(number, signal.SIGCONT)
+        telling.join()
+    assert not was_held_up
+    assert [r.getMessage().rpartition(" servers ")[2] for r in caplog.records] == [
+        "does not read: starting it again"
+    ]
+    assert number not in children()
+    assert group.poll() is None  # the end of the one that was stopped is no end of its group
+    watchdog.__exit__()
+    assert group.wait(20) == -signal.SIGKILL
+
+
+def test_what_a_stopped_watchdog_knows_is_killed_at_the_end(
+    watched: tuple[Watchdog, Popen[bytes], int],
+) -> None:
+    watchdog, group, number = watched
+    watchdog.__exit__()
+    assert group.wait(20) == -signal.SIGKILL
+    assert number not in children()
