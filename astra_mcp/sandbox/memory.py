@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.1
 """How often it is looked. What grows in between is over the budget until then."""
 
 _LOOKS = 64
-"""Processes that are weighed at a time: those that run a call, then the others by turns."""
+"""Processes that are weighed at a time, by turns: half of them such as run a call, where there are both."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _FAULTS, _RESIDENT = 7, 21
 """Places in the line that the kernel writes of a process, after its name."""
@@ -123,7 +123,9 @@ class MemoryBudget:
         idle: list[Account] = []
         for account in self._accounts:
             (busy if account.is_busy() else idle).append(account)
-        for account in (busy + idle)[:_LOOKS]:
+        # An idle one is not believed to be idle: its code can have answered, and go on.
+        num_idle = min(len(idle), max(_LOOKS // 2, _LOOKS - len(busy)))
+        for account in (*busy[: _LOOKS - num_idle], *idle[:num_idle]):
             self.held += account.weigh()
             del self._accounts[account]
             self._accounts[account] = None
