@@ -40,8 +40,16 @@ def forks():
 """
 
 MANY = """
+import enum
+
+class Size(enum.IntEnum):
+    SMALL = 1
+
 def numbers(count: int):
     return [0] * count
+
+def size():
+    return [Size.SMALL]
 """
 
 
@@ -133,4 +141,10 @@ async def test_a_result_of_too_many_values_is_an_error_of_the_tool(sandbox: Sand
         answer.message == "the result holds more than 30,000 names and values; ask for less at once"
     )
     assert await session.call("numbers", {"count": 2}) == Returned(value=[0, 0])
+    await session.aclose()
+
+
+async def test_a_member_of_an_enumeration_of_integers_is_an_integer(sandbox: Sandbox) -> None:
+    session = await sandbox.open_session(await sandbox.load(MANY, clock=CLOCK), seed=1)
+    assert await session.call("size", {}) == Returned(value=[1])
     await session.aclose()

@@ -20,7 +20,8 @@ __all__ = [
 _MAX_DEPTH = 100
 """Nesting of a result; deeper ones would exhaust the stack of whoever reads them."""
 _MAX_MESSAGE = 2000
-_INTEGERS = range(-(2**63), 2**64)
+_LEAST, _MOST = -(2**63), 2**64 - 1
+"""Integers that JSON libraries agree on. No range: in one, a member of an enumeration is searched for."""
 
 # No cycle gets past the check of the depth.
 _ENCODE = json.JSONEncoder(
@@ -77,7 +78,7 @@ def _check(value: Any, depth: int) -> int:
             count = _within(count + _check(item, depth + 1))
     elif not isinstance(value, int):
         raise NotJsonError(f"the result holds a {type(value).__name__}, which is not JSON")
-    elif value not in _INTEGERS:
+    elif not _LEAST <= value <= _MOST:
         raise NotJsonError("the result holds an integer of more than 64 bits")
     return count
 
