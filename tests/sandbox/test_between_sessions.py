@@ -1,6 +1,7 @@
 """What tool code learns of other sessions, takes from them, or has the host do for it."""
 
 import asyncio
+import mmap
 import os
 from contextlib import closing
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from astra_mcp.sandbox import Raised, Returned, Sandbox
 from astra_mcp.sandbox.channel import Message
 from astra_mcp.sandbox.gate import ForkGate
 from astra_mcp.sandbox.locked import LockedSandbox
-from astra_mcp.sandbox.memory import Account, MemoryBudget
+from astra_mcp.sandbox.memory import Account, MemoryBudget, usage_of
 from astra_mcp.sandbox.replies import MalformedReplyError, parse_call
 from astra_mcp.sandbox.zygote.frames import RETURNED
 from astra_mcp.sandbox.zygote.settings import RESULT_VALUES
@@ -104,6 +105,24 @@ def test_an_idle_process_is_weighed_however_many_are_busy() -> None:
     budget.look()
     assert idle.held > 0
     assert not any(one.held for one in busy)
+
+
+def test_address_space_counts_for_the_mappings_that_it_may_be_of() -> None:
+    budget = MemoryBudget(1 << 40)
+    began = usage_of(os.getpid())
+    account = Account(
+        pid=os.getpid(),
+        began=began.resident,
+        mapped=began.mapped,
+        is_busy=lambda: True,
+        stop=lambda: None,
+    )
+    budget.open(account)
+    budget.look()
+    before = account.held
+    with mmap.mmap(-1, 256 << 20, prot=mmap.PROT_READ):
+        budget.look()
+        assert account.held - before >= (256 << 20) // 16 - (4 << 20)
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ class Crowd:
     def _make_room(self) -> bool:
         """Close the one that has been silent, or was left alone, for the longest time.
 
-        Where there is none, the one that has been sending its request for the longest time: an honest one takes
-        no time for that, and a flood that never comes to an end would keep everyone out.
+        Where there is none, the one that has been sending its request for the longest time: an honest one
+        takes no time for that, and a flood that never comes to an end would keep everyone out.
         """
         leaving = chain(
             (g for g in self._silent if g.is_idle),
