@@ -12,6 +12,7 @@ from typing import Any, cast
 import jsonschema_rs
 from jsonschema_rs import ValidationErrorKind
 
+from astra_mcp.text.plain import one_line
 from astra_mcp.types import JsonValue
 
 __all__ = ["ArgumentCheck", "SchemaError", "compile_schema", "compile_validator"]
@@ -55,7 +56,7 @@ class ArgumentCheck:
                     break
         except ValueError as error:
             messages.append(f"the arguments cannot be checked: {error}")
-        return tuple(_cut(m, _MAX_LENGTH) for m in messages[:_MAX_FAULTS])
+        return tuple(_cut(one_line(m), _MAX_LENGTH) for m in messages[:_MAX_FAULTS])
 
     def _unknown_names(self, arguments: Mapping[str, JsonValue]) -> list[str]:
         unknown = [name for name in arguments if name not in self._properties]

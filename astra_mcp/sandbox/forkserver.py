@@ -12,7 +12,7 @@ from anyio.abc import Process
 
 from astra_mcp.concurrency import shielded
 from astra_mcp.errors import SandboxError, SandboxUnavailableError
-from astra_mcp.sandbox.memory import usage_of
+from astra_mcp.sandbox.memory import NOTHING, usage_of
 from astra_mcp.sandbox.processes import LockedProcess, has_ended
 from astra_mcp.sandbox.runtime import START_SECONDS, Runtime
 from astra_mcp.sandbox.zygote.settings import Settings
@@ -33,8 +33,8 @@ class ForkServer:
         self._process = process
         self._control = control
         self._turn = anyio.Lock()
-        self.pages = 0
-        """Pages that a template begins with, which it shares."""
+        self.usage = NOTHING
+        """What a template begins with, which it shares."""
 
     @classmethod
     async def start(cls, runtime: Runtime, settings: Settings) -> Self:
@@ -58,7 +58,7 @@ class ForkServer:
             raise SandboxUnavailableError(f"the sandbox cannot be locked: {ready['reason']}")
         try:
             await server._rehearse()
-            server.pages = usage_of(server.pid).resident
+            server.usage = usage_of(server.pid)
         except BaseException:
             await server.aclose()
             raise

@@ -112,11 +112,12 @@ class ForkGate:
         self.revoke()
 
     def _on_readable(self) -> None:
-        # Else it only says that nobody is left; reading it would block.
-        if any(events & select.POLLIN for _, events in self._questions.poll(0)):
+        events = sum(events for _, events in self._questions.poll(0))
+        if events & select.POLLIN:
             self._answer()
-        else:
+        elif events:  # nobody is left to ask; reading it would block
             self.close()
+        # Else a signal has taken the question back, as tool code can have it: others go on asking.
 
     def _answer(self) -> None:
         question = bytearray(_QUESTION_BYTES)
@@ -166,10 +167,11 @@ class ForkGate:
         self.newcomer = process
 
     def _refuse(self, number: int, process: int) -> None:
-        self._say(number, error=-errno.EPERM)
+        # Before it is answered: one that a signal takes back meanwhile was asked in vain as well.
         self._refused[process] += 1
         if self._refused[process] == _PATIENCE:
             self._on_flood(process)
+        self._say(number, error=-errno.EPERM)
 
     def _say(self, number: int, *, value: int = 0, error: int = 0, flags: int = 0) -> None:
         self._ask_kernel(_ANSWER, _VERDICT.pack(number, value, error, flags))

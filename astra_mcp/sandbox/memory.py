@@ -12,16 +12,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["LOOK_SECONDS", "Account", "MemoryBudget", "Usage", "machine_memory", "usage_of"]
+__all__ = [
+    "LOOK_SECONDS",
+    "NOTHING",
+    "Account",
+    "MemoryBudget",
+    "Usage",
+    "machine_memory",
+    "usage_of",
+]
 
 LOOK_SECONDS = 0.1
 """How often it is looked. What grows in between is over the budget until then."""
 
 _LOOKS = 64
-"""Processes that are weighed at a time: those that run a call, then the others by turns."""
+"""Processes that are weighed at a time, by turns: half of them such as run a call, where there are both."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_FAULTS, _RESIDENT = 7, 21
+_FAULTS, _MAPPED, _RESIDENT = 7, 20, 21
 """Places in the line that the kernel writes of a process, after its name."""
+_PAGES_PER_PAGE_OF_MAPPINGS = 16
+"""The kernel takes some 200 bytes for each piece of memory that is mapped, of a page at least."""
 _PAGES_PER_BRANCH = 256
 """So many pages may a template change for each session; an honest one changes some thirty."""
 
@@ -34,6 +44,8 @@ class Usage(NamedTuple):
     resident: int
     faults: int
     """Pages that it was given since it began."""
+    mapped: int = 0
+    """Of its address space, be there memory or not."""
 
 
 NOTHING = Usage(0, 0)
@@ -46,7 +58,7 @@ def usage_of(pid: int) -> Usage:
     except OSError:
         return NOTHING
     fields = text.rpartition(")")[2].split()
-    return Usage(int(fields[_RESIDENT]), int(fields[_FAULTS]))
+    return Usage(int(fields[_RESIDENT]), int(fields[_FAULTS]), int(fields[_MAPPED]) // _PAGE)
 
 
 def machine_memory() -> int:
@@ -66,6 +78,8 @@ class Account:
     pid: int
     began: int
     """Pages of the process that it was forked from."""
+    mapped: int = 0
+    """Pages of the address space of that process."""
     is_busy: Callable[[], bool]
     """Whether it runs a call, and so may be growing."""
     stop: Callable[[], None]
@@ -86,6 +100,8 @@ class Account:
         if self.loaded is not None:  # what it changed may still be held by sessions as it was
             changed = now.faults - self.loaded.faults
             pages += max(0, changed - _PAGES_PER_BRANCH * (1 + self.branches))
+        # Memory of the kernel: what is mapped may be of as many pieces as there are pages.
+        pages += max(0, now.mapped - self.mapped) // _PAGES_PER_PAGE_OF_MAPPINGS
         self.held = pages * _PAGE
         return self.held - before
 
@@ -123,7 +139,9 @@ class MemoryBudget:
         idle: list[Account] = []
         for account in self._accounts:
             (busy if account.is_busy() else idle).append(account)
-        for account in (busy + idle)[:_LOOKS]:
+        # An idle one is not believed to be idle: its code can have answered, and go on.
+        num_idle = min(len(idle), max(_LOOKS // 2, _LOOKS - len(busy)))
+        for account in (*busy[: _LOOKS - num_idle], *idle[:num_idle]):
             self.held += account.weigh()
             del self._accounts[account]
             self._accounts[account] = None

@@ -114,7 +114,7 @@ class Raised:
 
     kind: str
     """Name of the exception's class; ``Timeout`` for the soft limit, ``NotJson`` for a value that
-    JSON cannot carry, ``ResultTooLarge`` for one over the limit."""
+    JSON cannot carry, ``ResultTooLarge`` for one over the limit of bytes or of values."""
     message: str
     """At most 2,000 characters; without path or traceback."""
     output: str = field(default="", kw_only=True)

@@ -9,6 +9,8 @@ from astra_mcp.errors import SandboxError
 from astra_mcp.sandbox.channel import Message
 from astra_mcp.sandbox.protocol import Raised, Returned
 from astra_mcp.sandbox.zygote.frames import RETURNED
+from astra_mcp.sandbox.zygote.settings import RESULT_VALUES
+from astra_mcp.text.json_bounds import bounds_fault
 from astra_mcp.types import JsonValue
 
 __all__ = ["MalformedReplyError", "head_limit", "parse_call", "parse_head"]
@@ -78,6 +80,9 @@ def _text(head: Mapping[str, JsonValue], key: str, limit: int) -> str:
 
 
 def _value(body: bytes) -> JsonValue:
+    fault = bounds_fault(body, RESULT_VALUES)
+    if fault is not None:
+        raise MalformedReplyError(f"a result is beyond its bounds: {fault}")
     try:
         value: JsonValue = orjson.loads(body)
     except orjson.JSONDecodeError as error:

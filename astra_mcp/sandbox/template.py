@@ -19,7 +19,7 @@ from astra_mcp.sandbox.channel import Channel, channel_pair
 from astra_mcp.sandbox.forkserver import ForkServer
 from astra_mcp.sandbox.gate import BranchRefusedError, ForkGate
 from astra_mcp.sandbox.handshake import ModuleSource, begin_session, load_module, wait_until_up
-from astra_mcp.sandbox.memory import Account, MemoryBudget, usage_of
+from astra_mcp.sandbox.memory import NOTHING, Account, MemoryBudget, Usage, usage_of
 from astra_mcp.sandbox.processes import LockedProcess, members_of, open_member
 from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.sandbox.session import ProcessSession
@@ -41,7 +41,7 @@ class Template:
         limits: SandboxLimits,
         *,
         budget: MemoryBudget,
-        server_pages: int,
+        server_usage: Usage,
         server_has_ended: Callable[[], bool],
     ) -> None:
         self._server_has_ended = server_has_ended
@@ -60,7 +60,8 @@ class Template:
         self._budget = budget
         self._account = Account(
             pid=process.pid,
-            began=server_pages,
+            began=server_usage.resident,
+            mapped=server_usage.mapped,
             is_busy=lambda: self.users > 0 or self._account.loaded is None,
             stop=self._stop_for_memory,
         )
@@ -88,7 +89,7 @@ class Template:
             process,
             limits,
             budget=budget,
-            server_pages=server.pages,
+            server_usage=server.usage,
             server_has_ended=server.has_ended,
         )
         try:
@@ -158,9 +159,11 @@ class Template:
             on_closed=partial(self._let_go, on_closed),
             is_lost=self._has_ended,
         )
+        loaded = self._account.loaded or NOTHING
         self._sessions[session] = account = Account(
             pid=process.pid,
-            began=self._account.loaded.resident if self._account.loaded else 0,
+            began=loaded.resident,
+            mapped=loaded.mapped,
             is_busy=lambda: session.is_busy,
             stop=partial(self._stop_session_for_memory, session),
             parent=self._account,

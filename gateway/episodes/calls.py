@@ -27,6 +27,7 @@ from astra_mcp.errors import (
 from astra_mcp.mcp.request_context import Exchange
 from astra_mcp.reward import NOTHING_SOLVED, Solved, solved_in_slices
 from astra_mcp.sent_answers import NOTHING_SENT, Sent, free_texts, modifying_names
+from astra_mcp.text.plain import one_line
 from astra_mcp.types import (
     CallOutcome,
     Failure,
@@ -246,7 +247,7 @@ class Execution:
             return self.settle(rejected(limit_text(self.limits.calls), Origin.LIMIT))
         if call.server is None or call.tool is None:
             names = ", ".join(self.shown.routes) or "none"
-            text = f"Unknown tool: {call.shown[:128]}. The tools are: {names}"
+            text = f"Unknown tool: {one_line(call.shown[:128])}. The tools are: {names}"
             return await self._matched(call, self.settle(rejected(text)))
         if call.fault is not None:
             return await self._matched(call, self.settle(rejected(call.fault)))

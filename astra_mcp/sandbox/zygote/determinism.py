@@ -66,10 +66,6 @@ def install() -> None:
     random.__dict__["_urandom"] = _urandom
     for name in ("get_ident", "get_native_id"):  # else the address and the number of the thread
         setattr(_thread, name, lambda: _THREAD)
-    import threading  # noqa: PLC0415 - asks for them
-
-    # What it renews in a fork would lie where memory happens to be free; there is one thread.
-    threading.__dict__["_after_fork"].__code__ = (lambda: None).__code__
     # Without the C helpers, uuid1 uses time.time_ns and random, which are ours.
     uuid.__dict__.update(_node=_NODE, _generate_time_safe=None, _UuidCreate=None)
 

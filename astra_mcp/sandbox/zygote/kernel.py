@@ -16,6 +16,7 @@ _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_THP_DISABLE = 41
 _SECCOMP_MODE_FILTER = 2
 _SECCOMP_SET_MODE_FILTER = 1
 _SECCOMP_FILTER_FLAG_NEW_LISTENER = 8
@@ -81,6 +82,10 @@ class Kernel:
     def hide_memory(self) -> None:
         """Forbid ptrace and ``/proc/PID/mem`` to other processes of the same user."""
         self._control(_PR_SET_DUMPABLE, 0)
+
+    def forgo_huge_pages(self) -> None:
+        """Have this process and its children get small pages alone: the kernel counts a huge one as one."""
+        self._control(_PR_SET_THP_DISABLE, 1)
 
     def give_up_new_privileges(self) -> None:
         """Set no_new_privs: setuid files gain nothing, and filters may be installed."""

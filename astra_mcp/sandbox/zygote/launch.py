@@ -19,6 +19,19 @@ def enter_packages() -> None:
         sys.modules[name] = package
 
 
+def drop_fork_hooks() -> None:
+    """Have no module do anything at a fork.
+
+    What ``logging`` does there runs in a template too, and by names that tool code can give another meaning:
+    it would count the sessions.
+    """
+
+    def register_at_fork(**_hooks: object) -> None:
+        """Forget them."""
+
+    os.register_at_fork = register_at_fork
+
+
 def fix_addresses() -> None:
     """Start over without address randomisation, where the kernel lets us."""
     if sys.platform != "linux":
@@ -32,6 +45,7 @@ def fix_addresses() -> None:
 def main(mode: str, descriptor: str, settings: str) -> None:
     """Run one mode of :mod:`astra_mcp.sandbox.zygote.modes`."""
     enter_packages()
+    drop_fork_hooks()
     fix_addresses()
     from astra_mcp.sandbox.zygote import determinism  # noqa: PLC0415
 

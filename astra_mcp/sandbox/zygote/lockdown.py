@@ -63,6 +63,7 @@ class Lockdown:
             What differs between machines, for the host.
         """
         self._kernel.adopt_orphans()
+        _require("small pages", self._kernel.forgo_huge_pages)
         self.give_up_new_privileges()
         self.restrict()
         _require("privilege drop", drop_root)

@@ -4,10 +4,13 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Self
 
-__all__ = ["CHANNEL", "Settings"]
+__all__ = ["CHANNEL", "RESULT_VALUES", "Settings"]
 
 CHANNEL = 3
 """Descriptor of the channel of a template and of each of its sessions, which have no other."""
+
+RESULT_VALUES = 30_000
+"""Names and values of one result: each costs the host a microsecond, in which it answers nobody else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

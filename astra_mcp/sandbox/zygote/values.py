@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+from astra_mcp.sandbox.zygote.settings import RESULT_VALUES
+
 __all__ = [
     "NotJsonError",
     "Output",
@@ -18,7 +20,8 @@ __all__ = [
 _MAX_DEPTH = 100
 """Nesting of a result; deeper ones would exhaust the stack of whoever reads them."""
 _MAX_MESSAGE = 2000
-_INTEGERS = range(-(2**63), 2**64)
+_LEAST, _MOST = -(2**63), 2**64 - 1
+"""Integers that JSON libraries agree on. No range: in one, a member of an enumeration is searched for."""
 
 # No cycle gets past the check of the depth.
 _ENCODE = json.JSONEncoder(
@@ -33,7 +36,7 @@ class NotJsonError(Exception):
 
 
 class ResultTooLargeError(Exception):
-    """The tool returned more than the host takes."""
+    """The tool returned more than the host takes, in bytes or in values."""
 
 
 def encode_value(value: object, limit: int) -> bytes:
@@ -42,7 +45,7 @@ def encode_value(value: object, limit: int) -> bytes:
     Raises:
         NotJsonError: It holds something else than finite numbers, strings, booleans, None, lists, tuples
             and dictionaries with string keys.
-        ResultTooLargeError: It is larger.
+        ResultTooLargeError: It is larger, or holds more than ``RESULT_VALUES``.
     """
     _check(value, 0)
     try:
@@ -58,24 +61,34 @@ def encode_value(value: object, limit: int) -> bytes:
     return encoded
 
 
-def _check(value: Any, depth: int) -> None:
+def _check(value: Any, depth: int) -> int:
+    """Check a value with all that it holds, and count names and values."""
     if depth > _MAX_DEPTH:
         raise NotJsonError(f"the result is nested deeper than {_MAX_DEPTH} levels")
     if isinstance(value, _SCALARS):
-        return
+        return 1
+    count = 1
     if isinstance(value, dict):
         for key, item in cast("dict[Any, Any]", value).items():
             if not isinstance(key, str):
                 raise NotJsonError(f"the result has a key of type {type(key).__name__}, not str")
-            _check(item, depth + 1)
+            count = _within(count + 1 + _check(item, depth + 1))
     elif isinstance(value, _LISTS):
         for item in cast("list[Any]", value):
-            _check(item, depth + 1)
-    elif isinstance(value, int):
-        if value not in _INTEGERS:
-            raise NotJsonError("the result holds an integer of more than 64 bits")
-    else:
+            count = _within(count + _check(item, depth + 1))
+    elif not isinstance(value, int):
         raise NotJsonError(f"the result holds a {type(value).__name__}, which is not JSON")
+    elif not _LEAST <= value <= _MOST:
+        raise NotJsonError("the result holds an integer of more than 64 bits")
+    return count
+
+
+def _within(count: int) -> int:
+    if count > RESULT_VALUES:
+        raise ResultTooLargeError(
+            f"the result holds more than {RESULT_VALUES:,} names and values; ask for less at once"
+        )
+    return count
 
 
 def describe(error: BaseException) -> tuple[str, str]:

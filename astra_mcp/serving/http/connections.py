@@ -210,6 +210,12 @@ class Connection(HttpToolsProtocol):
         """True where nobody waits for an answer, be it to a request of which the head is still to come."""
         return not self._is_answering()
 
+    @property
+    def is_sending(self) -> bool:
+        """True where one request is unanswered, and the rest of its body is still to come."""
+        num_unanswered = sum(not cycle.response_complete for cycle in self._unanswered)
+        return num_unanswered == 1 and self._unanswered[-1].more_body
+
     def leave(self) -> None:
         """Give the place up to another connection."""
         self._forget_requests()

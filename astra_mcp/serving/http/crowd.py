@@ -4,6 +4,7 @@ A flood of connections must not take the files that calls, records and processes
 last asked for something, and how to close it; knows no HTTP.
 """
 
+from itertools import chain
 from typing import Protocol
 
 __all__ = ["Crowd", "Guest"]
@@ -15,6 +16,11 @@ class Guest(Protocol):
     @property
     def is_idle(self) -> bool:
         """True where nobody waits for an answer there."""
+        ...
+
+    @property
+    def is_sending(self) -> bool:
+        """True where what is waited for is the rest of the one request that was begun there."""
         ...
 
     def leave(self) -> None:
@@ -53,11 +59,19 @@ class Crowd:
         self._known.pop(guest, None)
 
     def _make_room(self) -> bool:
-        """Close the one that has been silent, or was left alone, for the longest time."""
-        for guests in (self._silent, self._known):
-            guest = next((g for g in guests if g.is_idle), None)
-            if guest is not None:
-                self.remove(guest)
-                guest.leave()
-                return True
-        return False
+        """Close the one that has been silent, or was left alone, for the longest time.
+
+        Where there is none, the one that has been sending its request for the longest time: an honest one
+        takes no time for that, and a flood that never comes to an end would keep everyone out.
+        """
+        leaving = chain(
+            (g for g in self._silent if g.is_idle),
+            (g for g in self._known if g.is_idle),
+            (g for g in self._known if g.is_sending),
+        )
+        guest = next(leaving, None)
+        if guest is None:
+            return False
+        self.remove(guest)
+        guest.leave()
+        return True

@@ -11,6 +11,7 @@ class Guest:
     """A connection that only says how it is."""
 
     is_idle: bool = True
+    is_sending: bool = False
     has_left: bool = False
 
     def leave(self) -> None:
@@ -36,6 +37,17 @@ def test_the_connection_that_was_left_alone_longest_makes_room() -> None:
     crowd.note_use(old)
     assert crowd.add(Guest())
     assert (old.has_left, young.has_left) == (False, True)
+
+
+def test_at_last_the_one_that_has_been_sending_longest_makes_room() -> None:
+    crowd = Crowd(3)
+    waiting = Guest(is_idle=False)
+    slow, slower = Guest(is_idle=False, is_sending=True), Guest(is_idle=False, is_sending=True)
+    for guest in (waiting, slower, slow):
+        crowd.add(guest)
+        crowd.note_use(guest)
+    assert crowd.add(Guest())
+    assert [g.has_left for g in (waiting, slower, slow)] == [False, True, False]
 
 
 def test_no_connection_is_closed_that_somebody_waits_at() -> None:
