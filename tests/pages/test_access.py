@@ -34,7 +34,7 @@ async def test_every_address_answers_401_without_a_session(shown: ShownGateway) 
         assert "harbour" not in answer.text
     forged = "9999999999.00000000000000000000000000000000.00"
     for cookie in (forged, Sessions("another key").begin(), "", "..", "\xe9.1.2"):
-        kept = {"Cookie": f"astra_mcp_8420={cookie}".encode("latin-1")}
+        kept = [(b"Cookie", f"astra_mcp_8420={cookie}".encode("latin-1"))]
         assert (await shown.stranger.get("/environments", headers=kept)).status_code == 401
     assert len(addresses(shown)) > 15
 

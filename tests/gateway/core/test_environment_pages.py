@@ -14,6 +14,7 @@ class Summary:
     """What environments are chosen by."""
 
     name: str
+    title: str = "A race"
     status: str = "verified"
     domain: str = "sports"
     language: str = "en"
