@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,8 @@ MODULES = sorted(
 VAGUE = {"utils", "helpers", "common", "misc", "base", "manager", "managers"}
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 80
+MAX_MODULES = 15
+"""Of one folder, its ``__init__`` aside."""
 
 
 def name_of(path: Path) -> str:
@@ -41,6 +44,13 @@ def test_every_module_is_short_named_after_something_and_says_what_it_is_for() -
         f"{name}: {fault}" for name, tree in trees().items() for fault in faults(name, tree)
     ]
     assert offenders == []
+
+
+def test_no_folder_has_more_modules_than_one_reads_in_a_sitting() -> None:
+    folders = Counter(
+        str(Path(name).parent) for name in trees() if not name.endswith("__init__.py")
+    )
+    assert {folder: num for folder, num in folders.items() if num > MAX_MODULES} == {}
 
 
 def faults(name: str, tree: ast.Module) -> Iterator[str]:
