@@ -1,5 +1,6 @@
 """Bounds what all processes of a sandbox hold together: where it is too much, the largest is stopped.
 
+One that goes on working behind its answer is stopped, too: nobody waits for it, and its limits are of calls.
 The kernel tells of each process how much memory it holds and how many pages it was given since it began;
 what it shares with the process that it came from is counted there alone. Knows processes by their ids; does
 not know what they run.
@@ -28,10 +29,13 @@ LOOK_SECONDS = 0.1
 _LOOKS = 64
 """Processes that are weighed at a time, by turns: half of them such as run a call, where there are both."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_FAULTS, _MAPPED, _RESIDENT = 7, 20, 21
+_FAULTS, _USER_TICKS, _SYSTEM_TICKS, _MAPPED, _RESIDENT = 7, 11, 12, 20, 21
 """Places in the line that the kernel writes of a process, after its name."""
 _PAGES_PER_PAGE_OF_MAPPINGS = 16
 """The kernel takes some 200 bytes for each piece of memory that is mapped, of a page at least."""
+_IDLE_SECONDS = 0.2
+"""Of the processor, behind an answer: an honest process waits for the next call at once."""
+_IDLE_TICKS = max(2, int(_IDLE_SECONDS * os.sysconf("SC_CLK_TCK")))
 _PAGES_PER_BRANCH = 256
 """So many pages may a template change for each session; an honest one changes some thirty."""
 
@@ -46,6 +50,8 @@ class Usage(NamedTuple):
     """Pages that it was given since it began."""
     mapped: int = 0
     """Of its address space, be there memory or not."""
+    ticks: int = 0
+    """Not pages but time: of the processor, since it began."""
 
 
 NOTHING = Usage(0, 0)
@@ -58,7 +64,12 @@ def usage_of(pid: int) -> Usage:
     except OSError:
         return NOTHING
     fields = text.rpartition(")")[2].split()
-    return Usage(int(fields[_RESIDENT]), int(fields[_FAULTS]), int(fields[_MAPPED]) // _PAGE)
+    return Usage(
+        resident=int(fields[_RESIDENT]),
+        faults=int(fields[_FAULTS]),
+        mapped=int(fields[_MAPPED]) // _PAGE,
+        ticks=int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS]),
+    )
 
 
 def machine_memory() -> int:
@@ -84,6 +95,10 @@ class Account:
     """Whether it runs a call, and so may be growing."""
     stop: Callable[[], None]
     """End the process, and those that came from it."""
+    num_calls: Callable[[], int] | None = None
+    """Calls that it was asked so far; None where it may work while nobody asks it anything."""
+    stop_working: Callable[[], None] | None = None
+    """End the process that works behind its answer, which is to blame."""
     parent: "Account | None" = None
     """Of a session: its template."""
     held: int = field(default=0, init=False)
@@ -91,6 +106,9 @@ class Account:
     branches: int = field(default=0, init=False)
     loaded: Usage | None = field(default=None, init=False)
     """Of a template: what it held when it had loaded."""
+    _idle: tuple[int, int] | None = field(default=None, init=False)
+    """Calls and ticks, when it was first seen idle behind the last of these calls."""
+    _ticks: int = field(default=0, init=False)
 
     def weigh(self) -> int:
         """Look again; returns by how much it has grown, in bytes."""
@@ -103,7 +121,20 @@ class Account:
         # Memory of the kernel: what is mapped may be of as many pieces as there are pages.
         pages += max(0, now.mapped - self.mapped) // _PAGES_PER_PAGE_OF_MAPPINGS
         self.held = pages * _PAGE
+        self._note_idle(now.ticks)
         return self.held - before
+
+    @property
+    def is_working_unasked(self) -> bool:
+        """Whether it worked on while nobody waited for it, as was last seen."""
+        return self._idle is not None and self._ticks - self._idle[1] >= _IDLE_TICKS
+
+    def _note_idle(self, ticks: int) -> None:
+        self._ticks = ticks
+        if self.num_calls is None or self.is_busy():
+            self._idle = None
+        elif self._idle is None or self._idle[0] != self.num_calls():
+            self._idle = (self.num_calls(), ticks)
 
 
 class MemoryBudget:
@@ -145,6 +176,9 @@ class MemoryBudget:
             self.held += account.weigh()
             del self._accounts[account]
             self._accounts[account] = None
+            if account.is_working_unasked and account.stop_working is not None:
+                self.close(account)
+                account.stop_working()
         while self.held > self.limit and self._accounts:
             self._relieve()
 

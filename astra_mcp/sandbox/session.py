@@ -88,6 +88,8 @@ class ProcessSession:
         self._is_lost = is_lost
         self._death: SandboxDiedError | SandboxLostError | None = None
         self._released = False
+        self.num_calls = 0
+        """That it was asked so far."""
 
     @property
     def pid(self) -> int:
@@ -107,6 +109,7 @@ class ProcessSession:
             outcome: Returned | Raised | str = _ABANDONED
             # Not to be guessed: a reply that was written before its call was asked fits none.
             call = next(_names)
+            self.num_calls += 1
             patience = ExtensibleDeadline(
                 self._limits.hard_seconds, self._channel, self._process.pid
             )

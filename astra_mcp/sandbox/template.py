@@ -27,6 +27,7 @@ from astra_mcp.sandbox.session import ProcessSession
 __all__ = ["Template"]
 
 _FLOODED = "the tool tried again and again to start processes and was stopped"
+_WORKED_ON = "the tool worked on behind its answer and was stopped"
 _BRANCHES_PER_CPU_SECOND = 50
 """Branching costs a template 1 to 3 ms of its own processor time, which is limited too."""
 
@@ -166,6 +167,8 @@ class Template:
             mapped=loaded.mapped,
             is_busy=lambda: session.is_busy,
             stop=partial(self._stop_session_for_memory, session),
+            num_calls=lambda: session.num_calls,
+            stop_working=partial(session.kill, _WORKED_ON),
             parent=self._account,
         )
         self._budget.open(account)

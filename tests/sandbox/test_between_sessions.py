@@ -11,11 +11,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.sandbox import Raised, Returned, Sandbox
+from astra_mcp.errors import SandboxDiedError
+from astra_mcp.sandbox import Raised, Returned, Sandbox, memory
 from astra_mcp.sandbox.channel import Message
 from astra_mcp.sandbox.gate import ForkGate
 from astra_mcp.sandbox.locked import LockedSandbox
-from astra_mcp.sandbox.memory import Account, MemoryBudget, usage_of
+from astra_mcp.sandbox.memory import Account, MemoryBudget, Usage, usage_of
 from astra_mcp.sandbox.replies import MalformedReplyError, parse_call
 from astra_mcp.sandbox.zygote.frames import RETURNED
 from astra_mcp.sandbox.zygote.settings import RESULT_VALUES
@@ -105,6 +106,60 @@ def test_an_idle_process_is_weighed_however_many_are_busy() -> None:
     budget.look()
     assert idle.held > 0
     assert not any(one.held for one in busy)
+
+
+ANSWERS_AND_WORKS_ON = """
+import io, json, struct
+
+def work_on():
+    def answer(self, asked, _one_shot=False):
+        head = b'{"status":"returned","output":"","call":"' + asked["call"].encode() + b'"}'
+        frame = struct.pack("!II", len(head), 2) + head + b"42"
+        io.FileIO(3, "w", closefd=False).write(frame)
+        while True:
+            pass
+    json.JSONEncoder.iterencode = answer
+    print("x")
+"""
+
+
+async def test_who_works_on_behind_an_answer_is_stopped_and_to_blame(locked: LockedSandbox) -> None:
+    module = await locked.load(ANSWERS_AND_WORKS_ON, clock=CLOCK)
+    session = await locked.open_session(module, seed=1)
+    assert await session.call("work_on", {}) == Returned(value=42)
+    with anyio.fail_after(30):
+        while usage_of(session.pid).resident:  # noqa: ASYNC110 - a process's end is no event here
+            await anyio.sleep(0.02)
+    with pytest.raises(SandboxDiedError, match="worked on behind its answer"):
+        await session.call("work_on", {})
+    await session.aclose()
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_only_work_that_nobody_asked_for_is_held_against_a_process(
+    monkeypatch: pytest.MonkeyPatch, is_asked: bool
+) -> None:
+    budget, calls, ticks = MemoryBudget(1 << 40), [0], [0]
+    stopped: list[str] = []
+    account = Account(
+        pid=1,
+        began=0,
+        is_busy=lambda: False,
+        stop=lambda: None,
+        num_calls=lambda: calls[0],
+        stop_working=lambda: stopped.append("worked on"),
+    )
+    budget.open(account)
+
+    def seen(pid: int) -> Usage:
+        return Usage(0, 0, ticks=pid * ticks[0])
+
+    monkeypatch.setattr(memory, "usage_of", seen)
+    for _ in range(3):
+        budget.look()
+        ticks[0] += 15
+        calls[0] += is_asked
+    assert stopped == ([] if is_asked else ["worked on"])
 
 
 def test_address_space_counts_for_the_mappings_that_it_may_be_of() -> None:
