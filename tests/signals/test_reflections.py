@@ -185,7 +185,6 @@ async def test_a_reflection_is_learned_behind_the_question_or_the_prompt_that_as
         ),
         ("End with <|im_end|> here.", "control_token"),
         ("Begin with <|im_start|> here.", "control_token"),
-        (" \n", "empty"),
     ],
 )
 async def test_a_call_that_could_not_be_made_drops_a_reflection_by_its_reason(
@@ -201,6 +200,16 @@ async def test_a_call_that_could_not_be_made_drops_a_reflection_by_its_reason(
     assert [each.dropped for each in reflections] == [fault]
     lessons, dropped = lessons_of_reflections(reflections, told)
     assert (len(lessons), dict(dropped)) == ((1, {}) if fault is None else (0, {fault: 1}))
+
+
+async def test_a_text_that_says_nothing_is_dropped_of_a_model_and_refused_in_a_file(
+    tmp_path: Path,
+) -> None:
+    assert call_fault(" \n", TOOLS, RENDERER) == "empty"
+    rows = tmp_path / "said.jsonl"
+    rows.write_text(json.dumps({"environment": "harbour", "kind": "review", "text": " \n"}))
+    with pytest.raises(ConfigError, match="row 1: text: it says nothing"):
+        await reflect([episode()], guidance(source="file", file=rows), None)
 
 
 @given(st.text())
