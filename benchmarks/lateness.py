@@ -253,7 +253,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--seconds", type=float, default=20.0, help="of the whole run (20)")
-    parser.add_argument("--episodes", type=int, default=3_000, help="that are open all the time")
+    parser.add_argument("--episodes", type=int, default=2_000, help="that are open all the time")
     parser.add_argument("--environments", type=int, default=1_000)
     parser.add_argument("--long-calls", type=int, default=50_000, help="of the long record")
     parser.add_argument("--only", nargs="+", choices=LOADS, default=tuple(LOADS), metavar="KIND")
