@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import select
+import signal
 import socket
 import struct
 from collections import Counter
@@ -33,6 +34,7 @@ _DESCRIPTOR = struct.Struct("QIIII")
 """Id of the question, flags, descriptor here, descriptor there, flags of that."""
 _CONTINUE = 1
 _IN_THE_PLACE_OF, _AND_ANSWER = 1, 2
+_ALL_SIGNALS = signal.valid_signals()
 _PATIENCE = 16
 """How often a process may ask in vain in its life."""
 
@@ -153,17 +155,20 @@ class ForkGate:
 
     def _let_in(self, number: int, process: int, channel: socket.socket) -> None:
         """Replace the only descriptor of the process that asks; it is waited for until it has run."""
-        self._members.add(process)
         place = (_IN_THE_PLACE_OF, channel.fileno(), CHANNEL, 0)
         try:
             with_answer = (place[0] | _AND_ANSWER, *place[1:])
-            self._ask_kernel(_ADD_DESCRIPTOR, _DESCRIPTOR.pack(number, *with_answer))
+            with (
+                _no_signals()
+            ):  # one that comes while the kernel waits leaves the answer without descriptor
+                self._ask_kernel(_ADD_DESCRIPTOR, _DESCRIPTOR.pack(number, *with_answer))
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise
             # Linux before 5.14 takes two steps.
             self._ask_kernel(_ADD_DESCRIPTOR, _DESCRIPTOR.pack(number, *place))
             self._say(number, value=CHANNEL)
+        self._members.add(process)
         self.newcomer = process
 
     def _refuse(self, number: int, process: int) -> None:
@@ -181,6 +186,15 @@ class ForkGate:
             with contextlib.suppress(InterruptedError):
                 fcntl.ioctl(self._listener, request, argument)
                 return
+
+
+@contextlib.contextmanager
+def _no_signals() -> Generator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

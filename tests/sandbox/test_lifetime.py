@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ import pytest
 
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError, ToolCodeError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
+from astra_mcp.sandbox import gate as gate_module
 from astra_mcp.sandbox import handshake as handshake_module
 from astra_mcp.sandbox import locked as locked_module
+from astra_mcp.sandbox.gate import ForkGate
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
 
@@ -534,3 +537,28 @@ def test_it_works_under_uvloop_too(machine: SandboxReport, strangers: frozenset[
         done = thread.submit(anyio.run, main, backend_options={"use_uvloop": True})
         assert done.result() == [Returned(value=1)] * 20
     assert new_below(strangers) == []
+
+
+async def test_a_signal_to_the_host_leaves_each_session_its_own_channel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handshake_module, "START_SECONDS", 5)
+    ask_kernel = ForkGate._ask_kernel
+    delays = cycle(range(1, 60))
+
+    def ask_amid_a_signal(self: ForkGate, request: int, argument: bytes | bytearray) -> None:
+        if request == gate_module._ADD_DESCRIPTOR:
+            signal.setitimer(signal.ITIMER_REAL, next(delays) * 1e-6)
+        ask_kernel(self, request, argument)
+
+    monkeypatch.setattr(ForkGate, "_ask_kernel", ask_amid_a_signal)
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    try:
+        async with open_sandbox(SandboxLimits()) as sandbox:
+            module = await sandbox.load("def same(n): return n", clock=CLOCK)
+            for number in range(120):
+                session = await sandbox.open_session(module, seed=number)
+                assert await session.call("same", {"n": number}) == Returned(value=number)
+                await session.aclose()
+    finally:
+        signal.signal(signal.SIGALRM, before)
