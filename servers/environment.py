@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from astra_mcp.concurrency import in_turns
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.rendering import render_answer
 from astra_mcp.environments.worlds import World, start_session
@@ -103,11 +104,9 @@ class EnvironmentSession:
         self._server = server
         self._key = key
         self._seed = seed
-        self._applied = [
-            _Applied(call.tool, call.arguments, None if call.is_cut else _print_of(call.result))
-            for call in past
-            if call.outcome is CallOutcome.APPLIED
-        ]
+        self._past = past
+        """Of an earlier life, until the first process is made."""
+        self._applied: list[_Applied] = []
         self._kills = sum(call.outcome is CallOutcome.KILLED for call in past)
         self._process: SandboxSession | None = None
         self._turn = anyio.Lock(fast_acquire=True)
@@ -195,6 +194,7 @@ class EnvironmentSession:
             SandboxError: It could not be started, died with nobody to blame for the rebuilding, or answered
                 otherwise than it did: what it holds is not the state that its caller knows.
         """
+        await self._take_past()
         process = self._process = await self._server.start_process(self._seed)
         is_rebuilt = False
         try:
@@ -215,6 +215,17 @@ class EnvironmentSession:
             if not is_rebuilt:
                 await self._give_up_process()
         return process
+
+    async def _take_past(self) -> None:
+        """Take the calls of an earlier life, which may be very many; their results are let go."""
+        if not self._past:
+            return
+        applied = [
+            _Applied(call.tool, call.arguments, None if call.is_cut else _print_of(call.result))
+            async for call in in_turns(self._past)
+            if call.outcome is CallOutcome.APPLIED
+        ]
+        self._applied, self._past = applied, ()  # at once: a call that is cancelled loses none
 
     async def _give_up_process(self) -> None:
         process, self._process = self._process, None

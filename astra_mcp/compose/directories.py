@@ -7,12 +7,15 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
+
+import anyio.to_thread
 
 from astra_mcp.compose.environments import PublishedEnvironments
-from astra_mcp.types import JsonObject, tools_hash
-from gateway.api.seams import ServerDirectory, Upstream
+from astra_mcp.types import JsonObject, ServerKind, ToolSpec
+from gateway.api.seams import ServerDirectory
 from registry.bundles.digest import BundleDigest
 from registry.published.directory import DirectoryEntry, RegistryDirectory, open_directory
 from registry.published.names import NameKind, write_names
@@ -24,7 +27,7 @@ from registry.published.server_json import (
     render_tools,
 )
 from registry.store.database import Database
-from servers.deployed import DeployedServers
+from servers.deployed import DeployedServer, DeployedServers
 from servers.emulated.fleet import EmulatedServers
 
 __all__ = ["EmulatedDirectory", "PublishedDirectory", "open_directories"]
@@ -33,19 +36,57 @@ DEPLOYED_NAMESPACE = f"{NAMESPACE}.deployed"
 """A server of a file must not pass for the registry's server of its name."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Deployed:
+    """What the clients of a deployed server see of it."""
+
+    name: str
+    kind: ServerKind
+    tools: tuple[ToolSpec, ...]
+    version: str
+
+    @classmethod
+    def of(cls, server: DeployedServer) -> Self:
+        version = f"0.0.0+{server.tools_hash[:12]}"
+        return cls(name=server.name, kind=server.kind, tools=server.tools, version=version)
+
+    @property
+    def server_name(self) -> str:
+        """The official one."""
+        return f"{DEPLOYED_NAMESPACE}/{self.name}"
+
+    @cached_property
+    def document(self) -> JsonObject:
+        """Made once it is asked for."""
+        document = render_server(
+            PublishedServer(
+                name=self.name,
+                title=self.name,
+                description=f"{self.name}, deployed behind this gateway",
+                version=self.version,
+                kind=self.kind.value,
+                tools=self.tools,
+            )
+        )
+        return {**document, "name": self.server_name}
+
+
+_Source = BundleDigest | _Deployed
+"""Of which the document is made when it is asked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
     """What stands behind a name, and since when."""
 
-    source: BundleDigest | JsonObject
-    """The environment, of which the document is made when it is asked for, or a document."""
+    source: _Source
     since: datetime
 
     @property
     def document(self) -> JsonObject:
         """In the official registry's format."""
         source = self.source
-        return _of_bundle(source) if isinstance(source, BundleDigest) else source
+        return _of_bundle(source) if isinstance(source, BundleDigest) else source.document
 
 
 class PublishedDirectory:
@@ -73,19 +114,19 @@ class PublishedDirectory:
         """All environments and deployed servers; the same object as long as none of them changes."""
         if self._listing is None:
             now = datetime.now(UTC)
-            sources: dict[str, BundleDigest | JsonObject] = {
+            sources: dict[str, _Source] = {
                 digest.name: digest for digest in self._environments.digests
             }
-            sources |= {u.name: _of_deployed(u) for u in self._deployed.upstreams()}
+            sources |= {server.name: _Deployed.of(server) for server in self._deployed.upstreams()}
             self._told = {name: self._tell(name, source, now) for name, source in sources.items()}
             self._listing = tuple(_entry(name, told) for name, told in self._told.items())
         return self._listing
 
     async def documents(self, keys: Sequence[str]) -> Mapping[str, JsonObject]:
         """Read documents; of deployed servers they say the name and the tools, and nothing else."""
-        return {key: self._told[key].document for key in keys if key in self._told}
+        return await anyio.to_thread.run_sync(_documents, self._told, keys)
 
-    def _tell(self, name: str, source: BundleDigest | JsonObject, now: datetime) -> _Told:
+    def _tell(self, name: str, source: _Source, now: datetime) -> _Told:
         known = self._told.get(name)
         if known is not None and known.source == source:
             return known
@@ -171,17 +212,15 @@ async def open_directories(
             yield published, listed
 
 
+def _documents(told: Mapping[str, _Told], keys: Sequence[str]) -> Mapping[str, JsonObject]:
+    return {key: told[key].document for key in keys if key in told}
+
+
 def _entry(name: str, told: _Told) -> DirectoryEntry:
-    source = told.source
-    known = (
-        (source.server_name, source.version)
-        if isinstance(source, BundleDigest)
-        else (str(source["name"]), str(source["version"]))
-    )
     return DirectoryEntry(
         key=name,
-        name=known[0],
-        version=known[1],
+        name=told.source.server_name,
+        version=told.source.version,
         published_at=told.since,
         updated_at=told.since,
         served_as=name,
@@ -194,19 +233,3 @@ def _of_bundle(digest: BundleDigest) -> JsonObject:
     told = cast("dict[str, Any]", meta.get(PUBLISHER_KEY, {}))
     published = {**told, "tools": render_tools(digest.tools)}
     return {**digest.server, "_meta": {**meta, PUBLISHER_KEY: published}}
-
-
-def _of_deployed(upstream: Upstream) -> JsonObject:
-    """Describe a deployed server by what its clients see of it."""
-    version = f"0.0.0+{tools_hash(upstream.tools)[:12]}"
-    document = render_server(
-        PublishedServer(
-            name=upstream.name,
-            title=upstream.name,
-            description=f"{upstream.name}, deployed behind this gateway",
-            version=version,
-            kind=upstream.kind.value,
-            tools=upstream.tools,
-        )
-    )
-    return {**document, "name": f"{DEPLOYED_NAMESPACE}/{upstream.name}"}

@@ -222,7 +222,8 @@ class LockedSandbox:
 
     async def _watch_memory(self, server: ForkServer) -> None:
         while self._server is server:
-            self._budget.look()
+            for _ in self._budget.look():
+                await anyio.lowlevel.checkpoint()
             await anyio.sleep(LOOK_SECONDS)
 
     async def _bury(self, server: ForkServer) -> None:

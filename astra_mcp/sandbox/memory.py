@@ -8,7 +8,7 @@ not know what they run.
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,8 @@ LOOK_SECONDS = 0.1
 
 _LOOKS = 64
 """Processes that are weighed at a time, by turns: half of them such as run a call, where there are both."""
+_LOOKS_AT_ONCE = 16
+_STAT_BYTES = 4096
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _FAULTS, _USER_TICKS, _SYSTEM_TICKS, _MAPPED, _RESIDENT = 7, 11, 12, 20, 21
 """Places in the line that the kernel writes of a process, after its name."""
@@ -60,10 +62,16 @@ NOTHING = Usage(0, 0)
 def usage_of(pid: int) -> Usage:
     """Ask the kernel; nothing for a process that is gone."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return NOTHING
-    fields = text.rpartition(")")[2].split()
+    try:
+        text = os.read(file, _STAT_BYTES)
+    except OSError:
+        return NOTHING
+    finally:
+        os.close(file)
+    fields = text.rpartition(b")")[2].split()
     return Usage(
         resident=int(fields[_RESIDENT]),
         faults=int(fields[_FAULTS]),
@@ -164,15 +172,22 @@ class MemoryBudget:
             del self._accounts[account]
             self.held -= account.held
 
-    def look(self) -> None:
-        """Weigh those whose turn it is, and stop the largest until the others are within the budget."""
+    def look(self) -> Iterator[None]:
+        """Weigh those whose turn it is, and stop the largest until the others are within the budget.
+
+        Comes between any two of a few, for others to have their turn; processes may come and go then.
+        """
         busy: list[Account] = []
         idle: list[Account] = []
         for account in self._accounts:
             (busy if account.is_busy() else idle).append(account)
         # An idle one is not believed to be idle: its code can have answered, and go on.
         num_idle = min(len(idle), max(_LOOKS // 2, _LOOKS - len(busy)))
-        for account in (*busy[: _LOOKS - num_idle], *idle[:num_idle]):
+        for number, account in enumerate((*busy[: _LOOKS - num_idle], *idle[:num_idle]), start=1):
+            if number % _LOOKS_AT_ONCE == 0:
+                yield
+            if account not in self._accounts:
+                continue
             self.held += account.weigh()
             del self._accounts[account]
             self._accounts[account] = None

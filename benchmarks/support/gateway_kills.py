@@ -133,7 +133,8 @@ class _Run:
 
     def _tell(self) -> None:
         self.figures.count_executions(self.bench.executed())
-        print(json.dumps(self.figures.summary()), file=sys.stderr)
+        unexpected = self.figures.unexpected
+        print(json.dumps(self.figures.summary()), *unexpected[-1:], sep="\n", file=sys.stderr)
 
     async def _answered(self, enough: Callable[[], bool]) -> None:
         while not enough():  # noqa: ASYNC110 - any of many tasks

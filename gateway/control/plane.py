@@ -8,7 +8,7 @@ programs and a message that says what to do.
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Annotated
 
@@ -52,9 +52,10 @@ from gateway.api.wire import (
     WorkerInfo,
 )
 from gateway.control.errors import ErrorBody, answer_errors
-from gateway.control.lists import UnreadRequest, answer_list, answer_record, read_requests
+from gateway.control.lists import UnreadRequest, answer_list, read_requests
 from gateway.control.login_links import login_links
 from gateway.control.other_workers import Fleet, Slice
+from gateway.control.records import RecordAnswers
 from gateway.edge.metrics import METRICS_CONTENT_TYPE, Metrics, merge
 from gateway.edge.pages import Pages
 from gateway.edge.placement import owner_of
@@ -105,6 +106,7 @@ class ControlPlane:
     _fleet: Fleet
     _readiness: Readiness
     _tasks: TaskDirectory | None
+    _records: RecordAnswers = field(default_factory=RecordAnswers, init=False)
 
     def routes(self) -> APIRouter:
         """Lay out the paths below ``/v1``."""
@@ -265,7 +267,7 @@ class ControlPlane:
 
     async def record(self, id: str) -> Response:
         """Read an episode's calls with their results, origins and what they solved."""
-        return await answer_record([await self._episodes.record(id)])
+        return await self._records.answer(*await self._episodes.recorded(id))
 
     async def close(self, id: str) -> EpisodeState:
         """Close an episode after its running calls, and read its final state; repeatable."""

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from astra_mcp.call_record import CallRecord, EpisodeStatus, FinishedCall
-from astra_mcp.concurrency import drop_in_slices
+from astra_mcp.concurrency import Pace
 from astra_mcp.errors import GatewayError, UnknownNameError, UpstreamError
 from astra_mcp.types import CallOutcome, Origin, ToolResult, UpstreamReply, is_failure
 from gateway.api.seams import Catalog, UpstreamSession, abilities
@@ -117,10 +117,10 @@ class RecordReader:
     def __init__(self) -> None:
         self._turn = anyio.Lock()
 
-    async def read(self, path: Path, read: Callable[[Path], Read]) -> Read:
-        """Read a record by a function of its path. Raises what that raises."""
+    async def read(self, path: Path, read: Callable[[Path, Pace], Read]) -> Read:
+        """Read a record by a function of its path and of the pace to keep. Raises what that raises."""
         if not _is_long(path):
-            return await anyio.to_thread.run_sync(read, path)
+            return await anyio.to_thread.run_sync(read, path, Pace())
         async with self._turn:
             return await anyio.to_thread.run_sync(_without_looks, read, path)
 
@@ -132,11 +132,11 @@ def _is_long(path: Path) -> bool:
         return False
 
 
-def _without_looks(read: Callable[[Path], Read], path: Path) -> Read:
+def _without_looks(read: Callable[[Path, Pace], Read], path: Path) -> Read:
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return read(path)
+        return read(path, Pace())
     finally:
         if was_on:
             gc.freeze()
@@ -150,7 +150,7 @@ def tell_record(state: EpisodeState, path: Path) -> EpisodeRecord:
         RecordError: It cannot be read.
     """
     record = read_record(path)
-    told = EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
+    return EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
         state=state,
         prompt=record.opened.prompt,
         tools_hash=record.opened.tools_hash,
@@ -160,10 +160,6 @@ def tell_record(state: EpisodeState, path: Path) -> EpisodeRecord:
         emulators=record.opened.emulators,
         calls=record.calls,
     )
-    parts = record.parts()
-    del record
-    drop_in_slices(*parts)
-    return told
 
 
 async def replay_record(record: Record, catalog: Catalog) -> Replay:

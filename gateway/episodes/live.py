@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from astra_mcp.call_record import EndStatus, EpisodeId, EpisodeStatus
-from astra_mcp.concurrency import LocksByName, drop_in_slices, in_turns, shielded
+from astra_mcp.concurrency import LocksByName, Pace, drop_in_slices, in_turns, shielded
 from astra_mcp.errors import (
     GatewayError,
     NotAvailableError,
@@ -37,9 +37,9 @@ from gateway.api.seams import (
     Upstream,
     abilities,
 )
-from gateway.api.wire import ALL_SERVERS, EpisodeRecord, EpisodeRequest, EpisodeState
+from gateway.api.wire import ALL_SERVERS, EpisodeRequest, EpisodeState
 from gateway.edge.placement import new_episode_id, owner_of
-from gateway.episodes.archive import RecordReader, tell_record
+from gateway.episodes.archive import RecordReader
 from gateway.episodes.beginning import (
     changed_servers,
     describe,
@@ -166,12 +166,11 @@ class Episodes:
         found.expire_if_due()
         return found.state()
 
-    async def record(self, episode: str) -> EpisodeRecord:
-        """Read what an episode's record says so far."""
+    async def recorded(self, episode: str) -> tuple[EpisodeState, Path]:
+        """Tell where an episode stands, and which file says what has been called so far."""
         found = await self.get(episode)
         found.expire_if_due()
-        path = record_path(self._folder, found.id)
-        return await self._reader.read(path, partial(tell_record, found.state()))
+        return found.state(), record_path(self._folder, found.id)
 
     async def close(self, episode: str) -> EpisodeState:
         """End an episode after its running calls, and release what it holds; repeatable.
@@ -413,9 +412,9 @@ class Episodes:
         await anyio.to_thread.run_sync(drop_in_slices, *parts)
         return restored
 
-    def _read(self, path: Path) -> Record:
+    def _read(self, path: Path, pace: Pace) -> Record:
         """Read a record of this worker."""
-        record = read_record(path) if path.exists() else None
+        record = read_record(path, pace) if path.exists() else None
         if record is not None:
             is_state = record.opened.endpoint is not None
             if self._worker == (0 if is_state else owner_of(record.opened.id, self._workers)):

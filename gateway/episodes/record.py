@@ -33,6 +33,7 @@ from astra_mcp.call_record import (
     Step,
     upgraded,
 )
+from astra_mcp.concurrency import Pace
 from astra_mcp.errors import GatewayError, NoFilesError, RecordError
 from astra_mcp.headroom import FLOOR_BYTES, READING, WRITING, require_memory
 from astra_mcp.reward import Reward
@@ -329,8 +330,12 @@ class RecordFile:
             self._descriptor = None
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path, pace: Pace | None = None) -> Record:
     """Read a record back; a torn last line (the machine lost power) is left out.
+
+    Args:
+        path: Of the file.
+        pace: Kept between two lines, in a thread beside which others work.
 
     Raises:
         RecordError: The file cannot be read, or a line of it is no event; names the line.
@@ -347,6 +352,8 @@ def read_record(path: Path) -> Record:
                         break
                     raise _no_event(path, number, error) from None
                 begin += len(line)
+                if pace is not None:
+                    pace.keep()
     except OSError as error:
         raise _unreadable(path, error) from error
     if reading.opened is None:

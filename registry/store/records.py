@@ -8,7 +8,7 @@ here.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -259,10 +259,14 @@ def _read_all(
     return rows, faults
 
 
+_DIGEST = tuple(column.name for column in fields(EpisodeDigest))
+
+
 def _row(id_: str, digest: EpisodeDigest, size: int) -> Mapping[str, Any]:
+    columns = {name: getattr(digest, name) for name in _DIGEST}
     failure = None if digest.failure is None else storable_text(digest.failure)
     texts = {"source": storable_text(digest.source), "failure": failure}
-    return {"id": id_, "record_bytes": size, **asdict(digest), **texts}
+    return {"id": id_, "record_bytes": size, **columns, **texts}
 
 
 def _store(rows: Sequence[Mapping[str, Any]], session: Session) -> None:

@@ -168,6 +168,11 @@ class DeployedServer:
         return self._tools.specs
 
     @property
+    def tools_hash(self) -> str:
+        """Of the tools alone, whatever the server's settings are."""
+        return self._tools.hash
+
+    @property
     def capabilities(self) -> Mapping[str, JsonValue]:
         """As the server said at its last opening, in the newest era that it speaks."""
         facts = self._card.facts

@@ -15,7 +15,7 @@ from mcp.shared.inbound import (
 from pydantic import ValidationError
 
 from astra_mcp.errors import UpstreamError
-from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault
+from astra_mcp.types import JsonObject, JsonValue, ToolSpec, canonical_json, json_fault, tools_hash
 from servers.deployed.connecting import Connection
 
 __all__ = ["ToolHints", "list_tools", "read_tools"]
@@ -55,6 +55,8 @@ class ToolList:
     """Of the tools that mirror arguments into HTTP headers."""
     hints_of: Mapping[str, ToolHints] = field(default_factory=dict[str, "ToolHints"])
     """Of the tools of which the server says something."""
+    hash: str = tools_hash(())
+    """Of the specs; made with them, as of thousands it takes long."""
 
     def hints(self, tool: str) -> ToolHints:
         """What the server says of a tool's effects; nothing of one that it does not list."""
@@ -115,7 +117,8 @@ def read_tools(documents: Sequence[Mapping[str, Any]], *, name: str) -> ToolList
                 del specs[spec.name]
                 _log.warning("upstream %s: tool %r is left out: %s", name, spec.name, fault)
     hints = {spec.name: hint for spec in specs.values() if (hint := _hints(spec)) != _NO_HINTS}
-    return ToolList(tuple(specs.values()), maps, hints)
+    listed = tuple(specs.values())
+    return ToolList(listed, maps, hints, tools_hash(listed))
 
 
 def _hints(spec: ToolSpec) -> ToolHints:

@@ -103,7 +103,7 @@ def test_an_idle_process_is_weighed_however_many_are_busy() -> None:
 
     busy = [account(0, is_busy=True) for _ in range(1000)]
     idle = account(os.getpid(), is_busy=False)
-    budget.look()
+    list(budget.look())
     assert idle.held > 0
     assert not any(one.held for one in busy)
 
@@ -156,7 +156,7 @@ def test_only_work_that_nobody_asked_for_is_held_against_a_process(
 
     monkeypatch.setattr(memory, "usage_of", seen)
     for _ in range(3):
-        budget.look()
+        list(budget.look())
         ticks[0] += 15
         calls[0] += is_asked
     assert stopped == ([] if is_asked else ["worked on"])
@@ -173,10 +173,10 @@ def test_address_space_counts_for_the_mappings_that_it_may_be_of() -> None:
         stop=lambda: None,
     )
     budget.open(account)
-    budget.look()
+    list(budget.look())
     before = account.held
     with mmap.mmap(-1, 256 << 20, prot=mmap.PROT_READ):
-        budget.look()
+        list(budget.look())
         assert account.held - before >= (256 << 20) // 16 - (4 << 20)
 
 

@@ -123,7 +123,7 @@ def test_what_a_session_shares_with_its_template_is_counted_once(kernel: Kernel)
     for pid in range(2, 12):
         machine.open(pid, began=1000, parent=template)
     kernel({1: (1000, 1000), **dict.fromkeys(range(2, 12), (1010, 20))})
-    machine.budget.look()
+    list(machine.budget.look())
     assert machine.budget.held == PAGE * (1000 + 10 * 30)
     assert machine.stopped == []
 
@@ -134,7 +134,7 @@ def test_a_copy_of_what_was_shared_counts_although_nothing_grows(kernel: Kernel)
     for pid in (2, 3):
         machine.open(pid, began=1000, parent=template)
     kernel({1: (1000, 1000), 2: (1000, 900), 3: (1000, 1000)})
-    machine.budget.look()
+    list(machine.budget.look())
     assert machine.stopped == [3]
 
 
@@ -147,10 +147,10 @@ def test_what_a_template_changes_between_its_sessions_counts_since_they_keep_it(
     for pid in range(2, 7):
         machine.open(pid, began=1000, parent=template)
     kernel({1: (1000, 1000 + 6 * 256)})
-    machine.budget.look()
+    list(machine.budget.look())
     assert (machine.budget.held, machine.stopped) == (1000 * PAGE, [])
     kernel({1: (1000, 60_000)})
-    machine.budget.look()
+    list(machine.budget.look())
     assert (machine.budget.held, machine.stopped) == (0, [1])
 
 
@@ -160,7 +160,7 @@ def test_a_template_without_sessions_goes_first_and_one_with_many_last(kernel: K
     for pid in range(10, 20):
         machine.open(pid, parent=used)
     kernel({1: (500, 500), 2: (10, 10), **dict.fromkeys(range(10, 20), (60, 60))})
-    machine.budget.look()
+    list(machine.budget.look())
     assert machine.stopped[0] == unused.pid
     assert used.pid not in machine.stopped
     assert machine.budget.held <= machine.budget.limit
@@ -175,11 +175,11 @@ def test_of_thousands_those_that_run_a_call_are_seen_at_once_and_the_others_by_t
         machine.open(pid, parent=template)
     machine.busy = {900}
     kernel({900: (11_000, 11_000)})
-    machine.budget.look()
+    list(machine.budget.look())
     assert machine.stopped == [900]
     kernel({901: (11_000, 11_000)})
     for _ in range(1002 // 64 + 1):
-        machine.budget.look()
+        list(machine.budget.look())
     assert machine.stopped == [900, 901]
 
 
@@ -187,7 +187,7 @@ def test_a_closed_account_counts_no_longer(kernel: Kernel) -> None:
     machine = Machine(1000)
     account = machine.open(1)
     kernel({1: (500, 500)})
-    machine.budget.look()
+    list(machine.budget.look())
     machine.budget.close(account)
     machine.budget.close(account)
     assert machine.budget.held == 0

@@ -19,14 +19,14 @@ from astra_mcp.headroom import is_bounded
 
 __all__ = ["Housekeeping", "be_sparing", "give_back", "keeping_house"]
 
-_NEW_OBJECTS = 3_000
+_NEW_OBJECTS = 2_000
 """After so many the youngest objects are looked at. With 20,000 garbage piles up, and memory that is level
 otherwise rises by 6 % in thousands of episodes."""
 _MIDDLE, _LATER = 0, 0
-"""With these all that is not set aside is looked at after 9,000 new objects."""
-_MANY_OBJECTS = 20_000
-"""What outlives a look is set aside where it is more: a look at half as many more takes 25 to 40 ms."""
-_LOOKS = 30
+"""With these all that is not set aside is looked at after 6,000 new objects."""
+_MANY_OBJECTS = 6_000
+"""What outlives a look is set aside where it is more: a look at twice as many takes 10 to 20 ms."""
+_LOOKS = 45
 """After so many, of 270,000 new objects at least, it is seen how much more memory is in use."""
 _WORTH_QUIET, _WORTH_WORK = 500_000, 8_000_000
 """So many more blocks of memory, of some 60 bytes, are worth a look at all in a quiet moment; amid work."""

@@ -33,7 +33,7 @@ from astra_mcp.types import (
 )
 from gateway.api.wire import EpisodeRequest
 from gateway.edge.placement import owner_of
-from gateway.episodes.archive import find_record, replay_record
+from gateway.episodes.archive import find_record, replay_record, tell_record
 from gateway.episodes.beginning import INTERACTIVE_LIMITS
 from gateway.episodes.live import Episodes, open_episodes
 from gateway.episodes.record import record_path
@@ -202,7 +202,7 @@ async def test_a_record_says_how_often_a_call_was_sent_again(home: Path) -> None
         episode = await episodes.create(a_request())
         for arguments in ({"do": "turn round"}, {}):
             assert (await episode.call("cross", arguments)).text == "crossed"
-        shown = (await episodes.record(episode.id)).model_dump(mode="json")["calls"]
+        shown = tell_record(*await episodes.recorded(episode.id)).model_dump(mode="json")["calls"]
         assert [call.get("resent") for call in shown] == [2, None]
         assert episode.state().status is EpisodeStatus.OPEN
 

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeId, EpisodeStatus
+from astra_mcp.concurrency import Pace
 from astra_mcp.errors import (
     CapacityError,
     EpisodeEndedError,
@@ -406,10 +407,10 @@ async def test_others_have_their_turn_while_a_record_is_read_and_it_is_read_once
     is_read = threading.Event()
     read: list[Path] = []
 
-    def read_slowly(path: Path) -> Record:
+    def read_slowly(path: Path, pace: Pace) -> Record:
         read.append(path)
         assert is_read.wait(2), "nobody else had a turn"
-        return read_record(path)
+        return read_record(path, pace)
 
     monkeypatch.setattr("gateway.episodes.live.read_record", read_slowly)
     found: list[Episode] = []
@@ -476,7 +477,7 @@ async def test_long_records_are_read_one_at_a_time_and_without_looks_for_garbage
     seen: list[tuple[str, bool]] = []
     may_end = threading.Event()
 
-    def read(path: Path) -> None:
+    def read(path: Path, _: Pace) -> None:
         seen.append((path.name, gc.isenabled()))
         if path == long:
             assert may_end.wait(5)

@@ -26,7 +26,7 @@ from gateway.api.wire import (
     FailureLaw,
     FailureRequest,
 )
-from gateway.episodes.archive import find_record
+from gateway.episodes.archive import find_record, tell_record
 from gateway.episodes.calls import rejected
 from gateway.episodes.failures import (
     LOOKS,
@@ -228,7 +228,7 @@ async def test_an_injected_failure_is_an_error_that_is_recorded_as_what_it_is(
         }
         state = await episodes.close(episode.id)
         assert (state.status, state.calls) == (EpisodeStatus.CLOSED, 1)
-        (call,) = (await episodes.record(episode.id)).calls
+        (call,) = tell_record(*await episodes.recorded(episode.id)).calls
     assert (call.origin, call.injected) == (Origin.INJECTED, FailureKind.RATE_LIMITED)
     (recorded,) = find_record(tmp_path, episode.id).finished_calls
     assert recorded.outcome is CallOutcome.REJECTED
@@ -280,7 +280,7 @@ async def test_by_the_rule_of_the_paper_calls_of_emulated_servers_fail_and_no_ot
         assert not (await episode.call("look", {})).is_error
         assert (await episode.call("guess", {})).is_error
         assert episode.state().failures.scope is FailingCalls.EMULATED_CALLS
-        calls = (await episodes.record(episode.id)).calls
+        calls = tell_record(*await episodes.recorded(episode.id)).calls
         law = find_record(tmp_path, episode.id).opened.failures
     assert [(c.server, c.origin) for c in calls] == [
         ("real", Origin.TOOL),

@@ -19,7 +19,7 @@ from astra_mcp.errors import (
 from astra_mcp.types import EmulatorKind, Origin, ServerKind, tools_hash
 from gateway.api.seams import Distractor, ScopedTool
 from gateway.api.wire import DistractorMix, EpisodeRequest, LeftOutDistractor
-from gateway.episodes.archive import find_record, replay_record
+from gateway.episodes.archive import find_record, replay_record, tell_record
 from gateway.episodes.episode import Episode
 from gateway.episodes.live import Episodes, open_episodes
 
@@ -136,7 +136,7 @@ async def test_a_distractor_reaches_its_own_server_counts_and_solves_nothing(
         await episode.call("look", {})
         state = episode.state()
         assert (state.calls, state.solved) == (2, ())
-        distractor, own = (await episodes.record(episode.id)).calls
+        distractor, own = tell_record(*await episodes.recorded(episode.id)).calls
     assert (distractor.server, distractor.is_distractor) == ("lamps", True)
     assert (distractor.origin, distractor.solved) == (Origin.TOOL, ())
     assert (own.server, own.is_distractor) == ("ships", False)
@@ -167,7 +167,7 @@ async def test_what_cannot_be_shown_is_left_out_and_written_down(tmp_path: Path)
     async with opened(tmp_path, of=of, index=index) as episodes:
         episode = await episodes.create(asking())
         assert sorted(shown(episode)) == ["load", "look", "sail", "shine"]
-        record = await episodes.record(episode.id)
+        record = tell_record(*await episodes.recorded(episode.id))
     assert list(record.servers) == ["ships", "lamps"]
     assert record.distractors is not None
     assert record.distractors.shortfall == {"high": 1, "medium": 1, "low": 3, "random": 1}
@@ -193,7 +193,7 @@ async def test_of_two_distractors_of_one_name_the_first_is_shown(tmp_path: Path)
     async with opened(tmp_path, *twice, of=of) as episodes:
         episode = await episodes.create(asking())
         await episode.call("shine", {})
-        record = await episodes.record(episode.id)
+        record = tell_record(*await episodes.recorded(episode.id))
     assert record.distractors is not None
     assert [(d.server, d.tool) for d in record.distractors.left_out] == [("birds", "shine")]
     assert of[1].reached == {"shine": 1}
@@ -246,7 +246,7 @@ async def test_emulated_servers_answer_by_the_emulator_that_is_recorded(tmp_path
         episode = await episodes.create(asking(failures={"rate": 0}))
         for name in ("look", "shine", "sing"):
             await episode.call(name, {})
-        record = await episodes.record(episode.id)
+        record = tell_record(*await episodes.recorded(episode.id))
     assert record.emulators == {"ships": EmulatorKind.MODEL, "lamps": EmulatorKind.OFFLINE}
     assert [call.emulator for call in record.calls] == [
         EmulatorKind.MODEL,

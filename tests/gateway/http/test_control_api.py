@@ -20,6 +20,7 @@ from gateway.api.client import (
     open_http,
 )
 from gateway.api.wire import EpisodeRequest
+from gateway.episodes.archive import tell_record
 
 from metric_samples import samples_of
 
@@ -413,16 +414,33 @@ async def test_labels_are_bounded(gateway: Any, labels: dict[str, str], said: st
 async def test_a_record_is_written_in_slices_and_whole(
     gateway: Any, monkeypatch: pytest.MonkeyPatch, num_calls: int
 ) -> None:
-    monkeypatch.setattr("gateway.control.lists._SLICE", 2)
+    monkeypatch.setattr("gateway.control.record_printer._SLICE", 2)
     created = await gateway.episode()
     episode = await gateway.episodes.get(created["id"])
     for _ in range(num_calls):
         await episode.call("add", {"amount": 1})
     answer = await gateway.control.get(f"/v1/episodes/{created['id']}/record")
     assert answer.headers["content-type"] == "application/json"
-    whole = (await gateway.episodes.record(created["id"])).model_dump(mode="json")
+    whole = tell_record(*await gateway.episodes.recorded(created["id"])).model_dump(mode="json")
     assert len(whole["calls"]) == num_calls
     assert answer.json() == whole
+
+
+async def test_a_long_record_is_written_by_a_process_of_its_own_and_the_same(
+    gateway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = await gateway.episode()
+    place = f"/v1/episodes/{created['id']}/record"
+    await (await gateway.episodes.get(created["id"])).call("add", {"amount": 1})
+    short = await gateway.control.get(place)
+    monkeypatch.setattr("gateway.control.records._LONG_BYTES", 0)
+    monkeypatch.setattr("gateway.control.records.print_record", None)  # nor is it called here
+    assert (await gateway.control.get(place, timeout=60)).content == short.content
+    _, path = await gateway.episodes.recorded(created["id"])
+    path.write_bytes(path.read_bytes() + b"no event\n")
+    broken = await gateway.control.get(place, timeout=60)
+    assert broken.status_code == 500
+    assert "line 4" in broken.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("num_bytes", [1, 7, 1 << 20])
