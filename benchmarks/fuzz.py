@@ -124,7 +124,7 @@ def _cases(
 ) -> None:
     """Let schemathesis loose on the control plane; it makes requests that fit its document, and others."""
     report = options.folder / "schemathesis.json"
-    document = httpx2.get(f"{program.url}/openapi.json", trust_env=False).json()
+    document = httpx2.get(f"{program.url}/openapi.json", trust_env=False, timeout=60).json()
     operations = sum(len(methods) for methods in document["paths"].values())
     command = [str(Path(sys.executable).with_name("st")), "run", f"{program.url}/openapi.json"]
     command += ["--header", f"Authorization: Bearer {program.hello['key']}"]

@@ -1,5 +1,6 @@
 """Every process of the sandbox ends with its owner, whatever the owner's or its own end is."""
 
+import fcntl
 import gc
 import json
 import os
@@ -21,10 +22,8 @@ import pytest
 
 from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError, ToolCodeError
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
-from astra_mcp.sandbox import gate as gate_module
 from astra_mcp.sandbox import handshake as handshake_module
 from astra_mcp.sandbox import locked as locked_module
-from astra_mcp.sandbox.gate import ForkGate
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
 
@@ -543,16 +542,18 @@ async def test_a_signal_to_the_host_leaves_each_session_its_own_channel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(handshake_module, "START_SECONDS", 5)
-    ask_kernel = ForkGate._ask_kernel
+    ioctl = fcntl.ioctl
     delays = cycle(range(1, 60))
 
-    def ask_amid_a_signal(self: ForkGate, request: int, argument: bytes | bytearray) -> None:
-        if request == gate_module._ADD_DESCRIPTOR:
-            signal.setitimer(signal.ITIMER_REAL, next(delays) * 1e-6)
-        ask_kernel(self, request, argument)
+    def ask_amid_a_signal(listener: int, request: int, argument: bytes) -> None:
+        signal.setitimer(signal.ITIMER_REAL, next(delays) * 1e-6)
+        ioctl(listener, request, argument)
 
-    monkeypatch.setattr(ForkGate, "_ask_kernel", ask_amid_a_signal)
-    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    def hear(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr("astra_mcp.sandbox.gate.fcntl.ioctl", ask_amid_a_signal)
+    before = signal.signal(signal.SIGALRM, hear)
     try:
         async with open_sandbox(SandboxLimits()) as sandbox:
             module = await sandbox.load("def same(n): return n", clock=CLOCK)
