@@ -10,6 +10,7 @@ AstraError
         ToolCodeError
         SandboxDiedError
         SandboxLostError
+        StartRefusedError
     UpstreamError
         BusyError
         RelayedError
@@ -24,6 +25,7 @@ AstraError
             NoSpaceError
             NoFilesError
             NoMemoryError
+            NoProcessesError
         WorkerError
         PortInUseError
     PipelineError
@@ -67,6 +69,7 @@ __all__ = [
     "ModelFault",
     "NoFilesError",
     "NoMemoryError",
+    "NoProcessesError",
     "NoSpaceError",
     "NotAvailableError",
     "PipelineError",
@@ -80,6 +83,7 @@ __all__ = [
     "SandboxUnavailableError",
     "ShortageError",
     "SourceError",
+    "StartRefusedError",
     "ToolCodeError",
     "TrainingError",
     "TransportError",
@@ -207,6 +211,10 @@ class SandboxLostError(SandboxError):
     """
 
 
+class StartRefusedError(SandboxError):
+    """The machine lets no process be started for now (ulimit -u, pids.max); no tool code has run for it."""
+
+
 class UpstreamError(AstraError):
     """A server behind the gateway failed, after retries."""
 
@@ -310,6 +318,10 @@ class NoFilesError(ShortageError):
 
 class NoMemoryError(ShortageError):
     """The process may use no more memory (ulimit -v)."""
+
+
+class NoProcessesError(ShortageError):
+    """No process can be started any more (ulimit -u, pids.max)."""
 
 
 class WorkerError(GatewayError):

@@ -14,7 +14,12 @@ from astra_mcp.concurrency import in_turns
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.rendering import render_answer
 from astra_mcp.environments.worlds import World, start_session
-from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError
+from astra_mcp.errors import (
+    SandboxDiedError,
+    SandboxError,
+    SandboxLostError,
+    StartRefusedError,
+)
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.sandbox.protocol import Raised, Returned, Sandbox, SandboxSession
 from astra_mcp.schemas import compile_schema
@@ -123,6 +128,7 @@ class EnvironmentSession:
             exchange: Not used: sandboxed code speaks to nobody.
 
         Raises:
+            StartRefusedError: There can be no process for it now; the state is as it was.
             SandboxError: The session is closed, or was closed during the call.
         """
         del exchange
@@ -143,6 +149,9 @@ class EnvironmentSession:
                 if self._is_closed:
                     raise SandboxError(_CLOSED) from error
                 return self._killed(tool, error)
+            except StartRefusedError as error:
+                _log.warning("no process for session %.8s now: %s", self._key, error)
+                raise
             except SandboxError as error:
                 _log.error("session %.8s of %s failed: %s", self._key, self._server.name, error)
                 return error_reply(_UNAVAILABLE, Origin.SANDBOX, cause=str(error))

@@ -13,7 +13,7 @@ from mcp.server.lowlevel import Server
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from astra_mcp.errors import SandboxError, UnknownNameError, UpstreamError
+from astra_mcp.errors import SandboxError, StartRefusedError, UnknownNameError, UpstreamError
 from astra_mcp.mcp.bridge import McpRequest, build_server
 from astra_mcp.mcp.http import open_http
 from astra_mcp.mcp.made_up import mark_result, mark_tool
@@ -142,6 +142,8 @@ class CallerStates:
         state.calls_under_way += 1
         try:
             reply = await state.session.call(tool, arguments)
+        except StartRefusedError as error:
+            raise UpstreamError(f"no process can be started for now: {error}") from error
         except SandboxError:  # another call of the caller ended the state
             return ToolResult.from_text(f"The state was lost. {_FRESH}", is_error=True)
         finally:

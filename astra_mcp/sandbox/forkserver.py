@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import Process
 
 from astra_mcp.concurrency import shielded
-from astra_mcp.errors import SandboxError, SandboxUnavailableError
+from astra_mcp.errors import SandboxError, SandboxUnavailableError, StartRefusedError
 from astra_mcp.sandbox.memory import NOTHING, usage_of
 from astra_mcp.sandbox.processes import LockedProcess, has_ended
 from astra_mcp.sandbox.runtime import START_SECONDS, Runtime
@@ -93,7 +93,8 @@ class ForkServer:
         """Fork a process that locks itself and then serves as a template over ``channel``.
 
         Raises:
-            SandboxError: The fork server could not fork, or is gone.
+            StartRefusedError: The machine let it not fork.
+            SandboxError: It has as many as it may, or is gone.
         """
         # Not to be cancelled between question and answer; both are short and have a deadline.
         with shielded():
@@ -101,7 +102,8 @@ class ForkServer:
                 self._send(channel.fileno())
                 answer, descriptors = await self._receive_or_give_up()
         if not descriptors:
-            raise SandboxError(f"no process for a template: {answer.get('error')}")
+            kind = StartRefusedError if answer["is_refused"] else SandboxError
+            raise kind(f"no process for a template: {answer['error']}")
         return LockedProcess(answer["pid"], descriptors[0])
 
     def has_ended(self) -> bool:

@@ -18,7 +18,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Generator
 
-from astra_mcp.errors import SandboxError
+from astra_mcp.errors import StartRefusedError
 from astra_mcp.sandbox.zygote.seccomp import FORK_FLAGS
 from astra_mcp.sandbox.zygote.settings import CHANNEL
 
@@ -39,7 +39,7 @@ _PATIENCE = 16
 """How often a process may ask in vain in its life."""
 
 
-class BranchRefusedError(SandboxError):
+class BranchRefusedError(StartRefusedError):
     """A healthy template could not fork, such as when memory is short."""
 
 

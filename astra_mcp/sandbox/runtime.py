@@ -1,5 +1,6 @@
 """How a process beyond the boundary is started: interpreter, launcher, environment, descriptors."""
 
+import errno
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Self
 import anyio
 from anyio.abc import Process
 
-from astra_mcp.errors import SandboxError
+from astra_mcp.errors import SandboxError, StartRefusedError
 from astra_mcp.sandbox.protocol import SandboxLimits
 from astra_mcp.sandbox.zygote.settings import Settings
 
@@ -48,6 +49,7 @@ class Runtime:
         """Start a process that inherits one descriptor, in a session of its own.
 
         Raises:
+            StartRefusedError: The machine lets no process be started for now.
             SandboxError: The interpreter does not start.
         """
         try:
@@ -62,7 +64,9 @@ class Runtime:
                 start_new_session=True,
             )
         except OSError as error:
-            raise SandboxError(f"the interpreter does not start: {error.strerror}") from error
+            is_refused = error.errno in (errno.EAGAIN, errno.ENOMEM)
+            kind = StartRefusedError if is_refused else SandboxError
+            raise kind(f"the interpreter does not start: {error.strerror}") from error
 
 
 def settings_for(limits: SandboxLimits, runtime: Runtime) -> Settings:

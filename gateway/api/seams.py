@@ -63,6 +63,7 @@ class UpstreamSession(Protocol):
         """Call a tool by its own name; failures come as replies with their origin.
 
         Raises:
+            StartRefusedError: The machine lets it not start for now; the call took no effect.
             UpstreamError | SandboxError: The server could not answer; nothing is known of its state.
         """
         ...

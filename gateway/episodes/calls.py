@@ -80,7 +80,7 @@ class Call:
     is_large: bool = False
     """True where to record its beginning took milliseconds, after which others have their turn."""
     is_unfinished: bool = False
-    """True where an earlier life of the gateway started it only."""
+    """True where it was started only: by an earlier life of the gateway, or where no process could be."""
     started_at: int = 0
     """Where the record says how it began, in bytes."""
     finished_at: int | None = None

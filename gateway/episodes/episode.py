@@ -20,6 +20,7 @@ from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
     GatewayError,
+    NoProcessesError,
     RecordError,
     RelayedError,
     ShortageError,
@@ -259,8 +260,8 @@ class Episode:
             UnknownNameError: The episode lists no such tool; the call is recorded and counted.
             EpisodeEndedError: The episode is closed or expired.
             CallFaultError: The ``call_id`` or ``seq`` contradicts the record.
-            ShortageError: It cannot be recorded for now, or what became of it: the same call, by its id,
-                is answered once it can.
+            ShortageError: It cannot be recorded or begun for now, or what became of it not be recorded: the
+                same call, by its id, is answered once it can.
         """
         answer = await self.answer(
             shown.encode(errors="replace").decode(),
@@ -345,6 +346,8 @@ class Episode:
             self._running[call.n] = call
             return await self._finish(call, exchange)
         await self._wait_for(call)
+        if call.is_unfinished:
+            return await self._repeat(call, asked, exchange)
         if call.finished_at is None:
             self.record_held()
         if call.finished_at is None:
@@ -408,10 +411,16 @@ class Episode:
                 self._results.add(call, settled, time.perf_counter() - began)
         except RecordError as error:
             return self._fail_unrecorded(error)
+        except NoProcessesError:
+            call.is_unfinished = True
+            if call.seq is not None:
+                self._order.reopen(call.seq)
+            raise
         finally:
             self._last_activity = self._now()
             del self._running[call.n]
-            call.arguments = NO_ARGUMENTS
+            if not call.is_unfinished:
+                call.arguments = NO_ARGUMENTS
             if call.done is not None:
                 call.done.set()
         return answered(call, settled.answer)

@@ -17,8 +17,10 @@ from astra_mcp.concurrency import Timer, shielded
 from astra_mcp.errors import (
     AstraError,
     CallFaultError,
+    NoProcessesError,
     NotAvailableError,
     SandboxError,
+    StartRefusedError,
     UnknownNameError,
     UpstreamError,
 )
@@ -75,6 +77,9 @@ async def ask_server(
     The one place where a server's exceptions become data. Where the exchange says that its client has
     cancelled the request, so is the call, and its server is told; that is recorded as its result. The call
     holds the turn, names the tool as the server does, and may take so many seconds of wall time.
+
+    Raises:
+        NoProcessesError: The call took no effect, and can be made again.
     """
     name = turn.upstream.name
     try:
@@ -86,6 +91,11 @@ async def ask_server(
                 return await turn.session.call(tool, arguments, exchange)
             with upstream_span(name, tool, exchange) as traced:
                 return await turn.session.call(tool, arguments, traced)
+    except StartRefusedError as error:
+        raise NoProcessesError(
+            "no process can be started for this call: its user or container has as many as it may "
+            "(ulimit -u, pids.max), or memory is short. Try again"
+        ) from error
     except (SandboxError, UpstreamError) as error:
         return failure_of(error)
     except Exception as error:  # noqa: BLE001 - a bug fails one episode, not the gateway

@@ -1,8 +1,6 @@
 """Sandboxes of both kinds, and an interpreter that an ordinary user can run."""
 
 import shutil
-import sys
-import sysconfig
 import tempfile
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
@@ -12,6 +10,8 @@ import pytest
 from astra_mcp.sandbox import Sandbox, SandboxLimits, SandboxReport, examine_machine, open_sandbox
 from astra_mcp.sandbox.locked import LockedSandbox, open_locked
 from astra_mcp.sandbox.runtime import Runtime
+
+from sandboxes import open_to_all
 
 
 @pytest.fixture(scope="session")
@@ -61,26 +61,4 @@ def world() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def open_runtime(world: Path) -> Runtime:
     """An interpreter and a launcher that an ordinary user may read and run."""
-    launcher = Path(Runtime.default().launcher)
-    package = world / "astra_mcp" / "sandbox" / "zygote"
-    shutil.copytree(launcher.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    return Runtime(python=str(_open_interpreter(world)), launcher=str(package / launcher.name))
-
-
-def _open_interpreter(world: Path) -> Path:
-    python = Path(sys.executable).resolve()
-    library = Path(sysconfig.get_path("stdlib"))
-    if all(folder.stat().st_mode & 0o001 for folder in (python, *python.parents, library)):
-        return python
-    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
-        # Its library would not be found from a copy: another interpreter of its version stands in for it.
-        version = sysconfig.get_python_version()
-        system = shutil.which(f"python{version}", path="/usr/bin:/usr/local/bin")
-        if system is None:
-            pytest.skip(f"an ordinary user can run no Python {version} on this machine")
-        return Path(system)
-    prefix = world / "python"
-    ignored = shutil.ignore_patterns("test", "tests", "site-packages", "idlelib", "config-*", "*.a")
-    shutil.copytree(library, prefix / "lib" / library.name, ignore=ignored)
-    (prefix / "bin").mkdir()
-    return Path(shutil.copy(python, prefix / "bin" / f"python{sysconfig.get_python_version()}"))
+    return open_to_all(world)

@@ -4,6 +4,7 @@ import fcntl
 import gc
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -20,7 +21,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from astra_mcp.errors import SandboxDiedError, SandboxError, SandboxLostError, ToolCodeError
+from astra_mcp.errors import (
+    SandboxDiedError,
+    SandboxError,
+    SandboxLostError,
+    StartRefusedError,
+    ToolCodeError,
+)
 from astra_mcp.sandbox import Returned, Sandbox, SandboxLimits, SandboxReport, open_sandbox
 from astra_mcp.sandbox import handshake as handshake_module
 from astra_mcp.sandbox import locked as locked_module
@@ -563,3 +570,30 @@ async def test_a_signal_to_the_host_leaves_each_session_its_own_channel(
                 await session.aclose()
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+async def test_where_the_user_may_have_no_more_processes_a_start_is_refused_and_works_later(
+    locked: LockedSandbox,
+) -> None:
+    limit, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, hard))
+    try:
+        with pytest.raises(StartRefusedError, match="Resource temporarily unavailable"):
+            await locked.load(CODE, clock=CLOCK)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
+    assert await (await opened(locked, CODE)).call("ready", {}) == Returned(value=1)
+
+
+async def test_tools_may_have_fewer_processes_than_their_host_which_needs_threads(
+    locked: LockedSandbox,
+) -> None:
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NPROC)
+    few = 20_000 if hard == resource.RLIM_INFINITY else min(20_000, hard)
+    resource.setrlimit(resource.RLIMIT_NPROC, (few, hard))
+    try:
+        session = await opened(locked, CODE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NPROC, limits)
+    text = await anyio.Path(f"/proc/{session.pid}/limits").read_text()
+    assert re.search(r"Max processes +(\d+)", text)[1] == str(few - min(256, few // 4))  # pyright: ignore[reportOptionalSubscript]

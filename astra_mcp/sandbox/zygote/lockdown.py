@@ -26,6 +26,8 @@ _STACK_BYTES = 8 << 20
 _OPEN_FILES = 8
 _DESCRIPTORS = 64
 """More than the fork server ever holds."""
+_RESERVED_PROCESSES = 256
+"""Of a user's, left to hosts, whose threads count as well; of a low limit a quarter."""
 
 
 class LayerMissingError(Exception):
@@ -66,6 +68,7 @@ class Lockdown:
         _require("small pages", self._kernel.forgo_huge_pages)
         self.give_up_new_privileges()
         self.restrict()
+        _require("rlimits", leave_processes_to_hosts)
         _require("privilege drop", drop_root)
         self._kernel.hide_memory()
         _require("seccomp", lambda: self._kernel.install_filter(self._server_filter))
@@ -123,6 +126,14 @@ def drop_root() -> None:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+
+
+def leave_processes_to_hosts() -> None:
+    """Have forks fail here before the user's hosts can start no thread any more: that would end them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    if soft != resource.RLIM_INFINITY:
+        left = soft - min(_RESERVED_PROCESSES, soft // 4)
+        resource.setrlimit(resource.RLIMIT_NPROC, (left, hard))
 
 
 def limit_resources(settings: Settings) -> None:

@@ -71,7 +71,8 @@ class ForkServer:
             pid = os.fork()
         except (OSError, ValueError) as error:
             channel.close()
-            self._control.send(json.dumps({"error": str(error)}).encode())
+            refused = {"error": str(error), "is_refused": isinstance(error, OSError)}
+            self._control.send(json.dumps(refused).encode())
             return True
         if pid == 0:
             self._become_template(channel)

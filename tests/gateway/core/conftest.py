@@ -11,6 +11,7 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
+from astra_mcp.errors import StartRefusedError
 from astra_mcp.mcp.request_context import SILENT, Exchange
 from astra_mcp.testing import InMemoryCatalog, Question
 from astra_mcp.types import (
@@ -50,6 +51,9 @@ class MemorySession:
         self, tool: str, arguments: Mapping[str, JsonValue], exchange: Exchange = SILENT
     ) -> UpstreamReply:
         del exchange
+        if self.server.refused_starts:
+            self.server.refused_starts -= 1
+            raise StartRefusedError("there are too many processes")
         self.server.executed.append((tool, dict(arguments)))
         match arguments.get("do"):
             case "wait":
@@ -98,6 +102,8 @@ class MemoryServer(ToolsOnly):
     sessions: list[MemorySession] = field(default_factory=list[MemorySession])
     waiting: anyio.Event = field(default_factory=anyio.Event)
     release: anyio.Event = field(default_factory=anyio.Event)
+    refused_starts: int = 0
+    """So many of the next calls find no process."""
     kind: ServerKind = ServerKind.ENVIRONMENT
     tools: tuple[ToolSpec, ...] = (
         ToolSpec(name="add", description="Add", input_schema={"type": "object"}),

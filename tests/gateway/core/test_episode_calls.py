@@ -13,6 +13,7 @@ from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.errors import (
     CallFaultError,
     EpisodeEndedError,
+    NoProcessesError,
     NotAvailableError,
     UnknownNameError,
 )
@@ -107,6 +108,50 @@ async def test_a_retried_call_id_takes_effect_once(episode: Episode, server: Any
     assert first == again
     assert server.executed == [("add", {"amount": 3})]
     assert episode.state().calls == 1
+
+
+async def test_a_call_for_which_no_process_can_be_started_is_made_once_when_it_is_sent_again(
+    episode: Episode, server: Any, home: Path
+) -> None:
+    server.refused_starts = 2
+    asked = {"amount": 3}
+    for _ in range(2):
+        with pytest.raises(NoProcessesError, match="Try again"):
+            await episode.call("add", asked, call_id="a", seq=0)
+    assert episode.is_open
+    assert not episode.is_busy
+    said: list[str] = []
+
+    async def send(call_id: str, seq: int) -> None:
+        said.append((await episode.call("add", asked, call_id=call_id, seq=seq)).text)
+
+    async with anyio.create_task_group() as group:
+        for call_id, seq in (("b", 1), ("a", 0), ("a", 0)):
+            group.start_soon(send, call_id, seq)
+    assert sorted(said) == ["total 3 coins", "total 3 coins", "total 6 coins"]
+    assert server.executed == [("add", asked)] * 2
+    record = read_record(record_path(home / "records", episode.id))
+    assert [call.call_id for call in record.finished_calls] == ["a", "b"]
+    assert episode.state().calls == 2
+
+
+async def test_whoever_waits_for_a_call_that_finds_no_process_makes_it(
+    episode: Episode, server: Any
+) -> None:
+    server.refused_starts = 1
+    outcomes: list[object] = []
+
+    async def send() -> None:
+        try:
+            outcomes.append((await episode.call("add", {"amount": 3}, call_id="a")).text)
+        except NoProcessesError:
+            outcomes.append(NoProcessesError)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(send)
+        group.start_soon(send)
+    assert sorted(outcomes, key=str) == [NoProcessesError, "total 3 coins"]
+    assert server.executed == [("add", {"amount": 3})]
 
 
 async def test_a_retry_reads_no_line_of_the_record_but_those_of_its_call(
