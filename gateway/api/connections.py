@@ -30,6 +30,7 @@ __all__ = [
     "MAX_BODY_BYTES",
     "NO_FILES",
     "NO_MEMORY",
+    "NO_PROCESSES",
     "NO_SPACE",
     "RETRY_AFTER_SECONDS",
     "STOPPING",
@@ -61,11 +62,13 @@ NO_FILES = "no_files_left"
 """Code of the answer where no more files can be opened for now; nothing was done."""
 NO_MEMORY = "no_memory"
 """Code of the answer where no more memory may be used for now; nothing was done."""
+NO_PROCESSES = "no_processes_left"
+"""Code of the answer where no process can be started for now; nothing was done."""
 TOO_MANY = "too_many_connections"
 """Code of the answer where as many connections as can be held are waited at; nothing was done."""
 RETRY_AFTER_SECONDS = 1
 """The pause that a gateway asks for with these answers."""
-_DID_NOTHING = (STOPPING, NO_SPACE, NO_FILES, NO_MEMORY, TOO_MANY)
+_DID_NOTHING = (STOPPING, NO_SPACE, NO_FILES, NO_MEMORY, NO_PROCESSES, TOO_MANY)
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 _OWN_FIELDS = f"Accept-Encoding: identity\r\nUser-Agent: astra-mcp/{__version__}\r\n"
 

@@ -19,6 +19,7 @@ from astra_mcp.errors import (
     GatewayError,
     NoFilesError,
     NoMemoryError,
+    NoProcessesError,
     NoSpaceError,
     NotAvailableError,
     RegistryError,
@@ -29,7 +30,13 @@ from astra_mcp.errors import (
 )
 from astra_mcp.text.plain import one_line
 from gateway.api.client import UPSTREAM_FAILED, RefusedError
-from gateway.api.connections import NO_FILES, NO_MEMORY, NO_SPACE, RETRY_AFTER_SECONDS
+from gateway.api.connections import (
+    NO_FILES,
+    NO_MEMORY,
+    NO_PROCESSES,
+    NO_SPACE,
+    RETRY_AFTER_SECONDS,
+)
 from gateway.control.subregistry import LISTING_PATH, answer_error
 
 __all__ = ["ErrorBody", "answer_errors"]
@@ -64,6 +71,7 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (NoSpaceError, 503, NO_SPACE),
     (NoFilesError, 503, NO_FILES),
     (NoMemoryError, 503, NO_MEMORY),
+    (NoProcessesError, 503, NO_PROCESSES),
     (WorkerError, 503, _WORKER_AWAY),
     (UpstreamError, 502, UPSTREAM_FAILED),
     (GatewayError, 500, "gateway_error"),
@@ -137,6 +145,6 @@ def _nothing_at(path: str) -> JSONResponse:
 
 def _error(status: int, code: str, message: str) -> JSONResponse:
     body = ErrorBody(error=ErrorDetail(code=code, message=one_line(message)))
-    is_short = code in (NO_SPACE, NO_FILES, NO_MEMORY, _WORKER_AWAY)
+    is_short = code in (NO_SPACE, NO_FILES, NO_MEMORY, NO_PROCESSES, _WORKER_AWAY)
     retry = {"Retry-After": str(RETRY_AFTER_SECONDS)} if is_short else None
     return JSONResponse(body.model_dump(), status_code=status, headers=retry)

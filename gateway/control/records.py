@@ -3,6 +3,7 @@
 Long ones are written one at a time. Knows HTTP and the program that prints; knows no episodes.
 """
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -15,7 +16,13 @@ import anyio.to_thread
 from fastapi import Response
 from pydantic import ValidationError
 
-from astra_mcp.errors import GatewayError, NoFilesError, NoMemoryError, RecordError
+from astra_mcp.errors import (
+    GatewayError,
+    NoFilesError,
+    NoMemoryError,
+    NoProcessesError,
+    RecordError,
+)
 from gateway.api.wire import EpisodeState
 from gateway.control.lists import answer_parts
 from gateway.control.record_printer import Fault, Head, Question, print_record
@@ -93,8 +100,9 @@ def _start() -> Popen[bytes]:
             _COMMAND, bufsize=0, stdin=PIPE, stdout=PIPE, start_new_session=True
         )
     except OSError as error:
-        msg = f"no process can be started that reads the record ({error.strerror})"
-        raise NoFilesError(msg) from error
+        kind = NoFilesError if error.errno in (errno.EMFILE, errno.ENFILE) else NoProcessesError
+        msg = f"no process can be started that reads the record ({error.strerror}): try again"
+        raise kind(msg) from error
 
 
 def _let_end(process: Popen[bytes]) -> None:
