@@ -7,8 +7,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.agents.plane import AgentPlane
 from gateway.agents.targets import target_at
+from gateway.api.directories import ServerDirectory
 from gateway.api.interactive import InteractiveCatalog
-from gateway.api.seams import Catalog, ServerDirectory, TaskDirectory
+from gateway.api.seams import Catalog, TaskDirectory
 from gateway.api.settings import Interactive
 from gateway.control.other_workers import open_fleet
 from gateway.control.plane import build_control_plane

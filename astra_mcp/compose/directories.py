@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from astra_mcp.compose.environments import PublishedEnvironments
 from astra_mcp.types import JsonObject, ServerKind, ToolSpec
-from gateway.api.seams import ServerDirectory
+from gateway.api.directories import ServerDirectory
 from registry.bundles.digest import BundleDigest
 from registry.published.directory import DirectoryEntry, RegistryDirectory, open_directory
 from registry.published.names import NameKind, write_names

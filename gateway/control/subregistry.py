@@ -20,8 +20,8 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from astra_mcp.types import JsonObject
+from gateway.api.directories import ListedServer, ServerDirectory
 from gateway.api.interactive import InteractiveCatalog
-from gateway.api.seams import ListedServer, ServerDirectory
 from gateway.api.settings import FIRST
 from gateway.edge.workers import OwnWorkerInfo
 

@@ -260,8 +260,7 @@ class Episode:
             UnknownNameError: The episode lists no such tool; the call is recorded and counted.
             EpisodeEndedError: The episode is closed or expired.
             CallFaultError: The ``call_id`` or ``seq`` contradicts the record.
-            ShortageError: It cannot be recorded or begun for now, or what became of it not be recorded: the
-                same call, by its id, is answered once it can.
+            ShortageError: It cannot be begun or recorded for now; the same call, by its id, can later.
         """
         answer = await self.answer(
             shown.encode(errors="replace").decode(),
@@ -341,8 +340,7 @@ class Episode:
             if refusal is not None:
                 return refusal
             call.is_unfinished = False
-            if call.seq is not None:
-                self._order.take(call.seq)
+            self._order.take(call.seq)
             self._running[call.n] = call
             return await self._finish(call, exchange)
         await self._wait_for(call)
@@ -394,8 +392,7 @@ class Episode:
             call.injected = call.draw(self._plan, arguments)
         self._num_started = n + 1
         self._num_agent_calls += not call.is_over_limit
-        if seq is not None:
-            self._order.take(seq)
+        self._order.take(seq)
         self._running[n] = call
         return call
 
@@ -413,8 +410,7 @@ class Episode:
             return self._fail_unrecorded(error)
         except NoProcessesError:
             call.is_unfinished = True
-            if call.seq is not None:
-                self._order.reopen(call.seq)
+            self._order.reopen(call.seq)
             raise
         finally:
             self._last_activity = self._now()
@@ -571,8 +567,7 @@ class Episode:
             if self._plan is not None:
                 injected = call.draw(self._plan, recorded.arguments)
                 call.injected = injected if call.is_unfinished else None
-            if call.seq is not None:
-                (self._order.reopen if call.is_unfinished else self._order.take)(call.seq)
+            (self._order.reopen if call.is_unfinished else self._order.take)(call.seq)
         self._num_started = len(record.calls)
         self._num_agent_calls = record.agent_calls
         self._answers.solved |= record.solved
@@ -602,5 +597,4 @@ class Episode:
                 pass  # held
             except RecordError as error:
                 self._fail_unrecorded(error)
-            if call.seq is not None:
-                self._order.take(call.seq)
+            self._order.take(call.seq)

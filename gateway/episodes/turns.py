@@ -136,7 +136,7 @@ async def close_sessions(turns: Iterable[Turn], episode: str) -> None:
 
 
 class CallOrder:
-    """Hands out turns in the order of the numbers."""
+    """Hands out turns in the order of the numbers; a call without one has its turn at once."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -171,13 +171,17 @@ class CallOrder:
         if seq < self._next:
             raise CallFaultError(f"seq {seq} was already used; the next one is {self._next}")
 
-    def reopen(self, seq: int) -> None:
-        """Mark a number whose call an earlier life began and did not finish; later ones wait for it."""
+    def reopen(self, seq: int | None) -> None:
+        """Mark a number whose call was begun and did not finish; later ones wait for it."""
+        if seq is None:
+            return
         self._next = max(self._next, seq + 1)
         self._unfinished.add(seq)
 
-    def take(self, seq: int) -> None:
+    def take(self, seq: int | None) -> None:
         """Mark a number as taken and let the next one go; no await may lie before the call starts."""
+        if seq is None:
+            return
         self._next = max(self._next, seq + 1)
         self._unfinished.discard(seq)
         self._wake()

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from gateway.api.seams import ServerDirectory
+from gateway.api.directories import ServerDirectory
 from registry.published import directory as module
 from registry.published.directory import RegistryDirectory, open_directory
 from registry.published.names import read_names

@@ -222,7 +222,7 @@ async def test_an_episode_is_restored_with_the_very_list_that_it_had(tmp_path: P
         assert restored.tools_hash == tools_hash(before)
         assert (await restored.call("fly", {})).text == "300 tons"
         assert [u.name for u in restored.own_upstreams] == ["ships"]
-        calls = (await second.record(episode.id)).calls
+        calls = tell_record(*await second.recorded(episode.id)).calls
     assert [c.is_distractor for c in calls] == [True, True]
     (session,) = of[2].opened
     assert [call.tool for call in session.past] == ["sing"]

@@ -17,7 +17,8 @@ from astra_mcp.serving.http.server import bind, listen, url_of
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question
 from astra_mcp.testing.server import Function
 from astra_mcp.types import PastCall, ServerKind
-from gateway.api.seams import ServerDirectory, UpstreamSession
+from gateway.api.directories import ServerDirectory
+from gateway.api.seams import UpstreamSession
 from gateway.api.settings import Interactive
 from gateway.app import open_app
 from gateway.edge.keys import derive_secret
