@@ -40,6 +40,7 @@ from astra_mcp.serving.pages.live_list import LiveList
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.play import PlayPages
 from astra_mcp.serving.pages.rendering import SAFE_HEADERS, Renderer
+from astra_mcp.serving.pages.trajectories.pages import TrajectoryPages
 from gateway.api.settings import FIRST
 from gateway.edge.keys import is_known
 from gateway.edge.pages import MintedLink
@@ -88,7 +89,14 @@ class PagesApp:
         return self._routes
 
     def _lay_out(self) -> Iterator[Route]:
-        for pages in (HomePage, EnvironmentPages, EpisodePages, PlayPages, LiveList):
+        for pages in (
+            HomePage,
+            EnvironmentPages,
+            EpisodePages,
+            PlayPages,
+            LiveList,
+            TrajectoryPages,
+        ):
             yield from pages(self._parts, self._renderer).routes()
         yield Route("/login", self._to_start, methods=["GET"])
         yield Route("/logout", self._log_out, methods=["POST"])

@@ -77,3 +77,21 @@ for (const part of document.querySelectorAll("[data-live]")) {
   document.addEventListener("selectionchange", show);
   follow();
 }
+
+/* From turn to turn by j and k, as far as the page has turns. */
+const turns = [...document.querySelectorAll("[data-turn]")];
+if (turns.length) {
+  for (const line of document.querySelectorAll(".only-with-keys")) line.hidden = false;
+  document.addEventListener("keydown", (event) => {
+    if (!"jk".includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const held = turns.indexOf(document.activeElement?.closest("[data-turn]"));
+    const first = turns.findIndex((turn) => turn.getBoundingClientRect().bottom > 24);
+    const at = held >= 0 ? held : first - (event.key === "j" ? 1 : 0);
+    const next = turns[at + (event.key === "j" ? 1 : -1)];
+    if (!next) return;
+    event.preventDefault();
+    next.focus({ preventScroll: true });
+    next.scrollIntoView();
+  });
+}
