@@ -52,7 +52,7 @@ for (const part of document.querySelectorAll("[data-live]")) {
     part.innerHTML = waiting;
     if (scrolled) part.querySelector(".scroll")?.scrollTo(scrolled, 0);
     waiting = null;
-    words.textContent = `As of ${new Date().toLocaleTimeString()}.`;
+    words.textContent = `As of ${new Date().toISOString().slice(11, 19)}Z.`;
   };
   const stop = () => { source?.close(); source = null; };
   const follow = () => {
