@@ -25,7 +25,15 @@ from gateway.episodes.archive import status_of, time_at
 from gateway.episodes.record import Record, read_record, record_path
 from registry.store.records import EpisodeFilter, Place
 
-__all__ = ["CallView", "Choice", "EpisodePages", "call_views", "find_record", "list_view"]
+__all__ = [
+    "CallView",
+    "Choice",
+    "EpisodePages",
+    "call_view",
+    "call_views",
+    "find_record",
+    "list_view",
+]
 
 _PAGE = 50
 _ASKED = ("source", "status", "min_reward", "max_reward", "interactive")
@@ -55,18 +63,25 @@ class CallView:
 
 def call_views(calls: Sequence[CallRecord]) -> list[CallView]:
     """Prepare calls for a page."""
-    return [_call_view(call) for call in calls]
+    return [
+        call_view(
+            call,
+            pretty_json(call.arguments),
+            None if call.result is None else _text_of(call.result),
+        )
+        for call in calls
+    ]
 
 
-def _call_view(call: CallRecord) -> CallView:
-    text = None if call.result is None else _text_of(call.result)
+def call_view(call: CallRecord, arguments: str, result: str | None) -> CallView:
+    """Prepare a call for a page, with texts in the place of its arguments and its result."""
     return CallView(
         call=call,
         words=list(_words_of(call)),
-        arguments=cut_text(pretty_json(call.arguments)),
-        result=None if text is None else cut_text(text),
+        arguments=cut_text(arguments),
+        result=None if result is None else cut_text(result),
         is_error=call.result is not None and call.result.is_error,
-        is_long=text is not None and len(text) > _LONG,
+        is_long=result is not None and len(result) > _LONG,
     )
 
 

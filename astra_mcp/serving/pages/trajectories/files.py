@@ -8,6 +8,7 @@ was appended is read once. At most so much is read for one who asks; who comes n
 import logging
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 
-from astra_mcp.errors import ConfigError, NotAvailableError
+from astra_mcp.errors import NotAvailableError
 from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.trajectory import Trajectory
 from training.rewards.score import Score, digest_of
@@ -27,7 +28,7 @@ __all__ = ["Player", "TrajectoryFiles", "Written"]
 _SUFFIX = ".jsonl"
 _BYTES_A_LOOK = 128 << 20
 """So much is read for one who asks."""
-_MAX_BYTES = 16 << 20
+_MAX_BYTES = 8 << 20
 """A longer trajectory is no page: to parse it would hold everything else up."""
 _HEAD_BYTES = 16 << 10
 """Within so much of a line its agent stands, unless its source is longer."""
@@ -93,7 +94,7 @@ class TrajectoryFiles:
     """The files of one folder, which may not exist yet."""
 
     _folder: Path
-    _files: dict[str, _File] = field(default_factory=dict[str, _File], init=False)
+    _files: dict[Path, _File] = field(default_factory=dict[Path, _File], init=False)
     _places: dict[tuple[Kind, str], _Place] = field(
         default_factory=dict[tuple[Kind, str], _Place], init=False
     )
@@ -148,34 +149,53 @@ class TrajectoryFiles:
         """Read what was appended since the last look, the newest files first."""
         left = _BYTES_A_LOOK
         self.is_complete = True
-        present = _files_in(self._folder)
-        for name in self._files.keys() - {name for name, _ in present}:
-            self._files.pop(name).is_gone = True
-        for name, stat in present:
-            file = self._known(name, stat)
-            if stat.st_size <= file.num_read:
+        present = self._present()
+        for path in self._files.keys() - {path for path, _ in present}:
+            self._files.pop(path).is_gone = True
+        for path, found in present:
+            file = self._known(path, found)
+            if found.st_size <= file.num_read:
                 continue
             if left <= 0:
                 self.is_complete = False
                 break
             left -= self._index(file, left)
-            if left <= 0 and file.num_read < stat.st_size:
+            if left <= 0 and file.num_read < found.st_size:
                 self.is_complete = False
 
-    def _known(self, name: str, stat: os.stat_result) -> _File:
-        node = (stat.st_dev, stat.st_ino)
-        known = self._files.get(name)
+    def _present(self) -> list[tuple[Path, os.stat_result]]:
+        """The files that there are, the newest first."""
+        try:
+            names = [name for name in os.listdir(self._folder) if name.endswith(_SUFFIX)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._leave_out(self._folder, error)
+            return []
+        stats = ((path, _stat_of(path)) for path in (self._folder / name for name in names))
+        found = [(path, known) for path, known in stats if known is not None]
+        return sorted(found, key=lambda each: (-each[1].st_mtime_ns, each[0]))
+
+    def _leave_out(self, path: Path, error: OSError) -> None:
+        """Say once in the log what cannot be read."""
+        if path not in self._unread:
+            self._unread.add(path)
+            _log.warning("left out of the trajectories: %s (%s)", path, error.strerror)
+
+    def _known(self, path: Path, found: os.stat_result) -> _File:
+        node = (found.st_dev, found.st_ino)
+        known = self._files.get(path)
         if (
             known is not None
             and known.node == node
-            and stat.st_size >= known.num_read
+            and found.st_size >= known.num_read
             and not known.is_gone
         ):
             return known
         if known is not None:
             known.is_gone = True
-        self._files[name] = _File(self._folder / name, node)
-        return self._files[name]
+        self._files[path] = _File(path, node)
+        return self._files[path]
 
     def _index(self, file: _File, limit: int) -> int:
         """Note where the lines of a file stand that are not known yet; answers how much was read."""
@@ -192,9 +212,7 @@ class TrajectoryFiles:
                         break
         except OSError as error:
             file.is_gone = True
-            if file.path not in self._unread:
-                self._unread.add(file.path)
-                _log.warning("left out of the trajectories: %s (%s)", file.path, error.strerror)
+            self._leave_out(file.path, error)
         return file.num_read - begin
 
     def _note(self, file: _File, line: bytes) -> None:
@@ -245,18 +263,13 @@ class TrajectoryFiles:
         return score, None
 
 
-def _files_in(folder: Path) -> list[tuple[str, os.stat_result]]:
-    """Name the files of a folder, the newest first."""
+def _stat_of(path: Path) -> os.stat_result | None:
+    """What is known of a file; None where it has gone, or is none."""
     try:
-        with os.scandir(folder) as entries:
-            found = [
-                (e.name, e.stat()) for e in entries if e.name.endswith(_SUFFIX) and e.is_file()
-            ]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise ConfigError(f"{folder} cannot be read: {error.strerror}") from None
-    return sorted(found, key=lambda each: (-each[1].st_mtime_ns, each[0]))
+        found = path.stat()
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def _player_of(line: bytes) -> Player | None:

@@ -5,10 +5,10 @@ the record alone makes a trajectory of the prompt and the calls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from astra_mcp.call_record import CallRecord
-from astra_mcp.serving.pages.episodes import CallView, call_views
+from astra_mcp.serving.pages.episodes import CallView, call_view, call_views
 from astra_mcp.serving.pages.rendering import CutText, cut_text, pretty_json
 from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.trajectory import (
@@ -127,27 +127,18 @@ def _calls_of(
     }
     notes = {note.tool_call_id: note for note in trajectory.calls}
     recorded = {call.seq: call for call in record.calls if call.seq is not None}
-    asked = [
+    asked = (
         (place, call)
         for place, message in messages
         if isinstance(message, AssistantMessage)
         for call in message.tool_calls
-    ]
-    known = [_known(call, notes.get(call.id), results, recorded) for _, call in asked]
-    for (place, call), view in zip(asked, call_views(known), strict=True):
-        is_recorded = view.call.n >= 0
-        answered = results.get(call.id)
-        raw = (
-            f"/calls/{view.call.n}"
-            if is_recorded
-            else f"/messages/{answered[0] if answered else place}"
-        )
-        shown = replace(
-            view,
-            arguments=cut_text(_written(call.function.arguments)),
-            result=None if answered is None else cut_text(answered[1]),
-        )
-        yield call.id, TurnCall(view=shown, raw=raw)
+    )
+    for place, call in asked:
+        known = _known(call, notes.get(call.id), results, recorded)
+        answered_at, text = results.get(call.id, (place, None))
+        view = call_view(known, _written(call.function.arguments), text)
+        raw = f"/calls/{known.n}" if known.n >= 0 else f"/messages/{answered_at}"
+        yield call.id, TurnCall(view=view, raw=raw)
 
 
 def _known(
