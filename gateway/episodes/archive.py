@@ -187,8 +187,11 @@ async def replay_record(record: Record, catalog: Catalog) -> Replay:
             sessions[upstream.name] = open_session(record.opened, upstream, key)
         return await _replay(record, sessions)
     finally:
-        for session in sessions.values():
-            await session.aclose()
+        with anyio.CancelScope(
+            shield=True
+        ):  # a replay may be cut off, and leaves no process behind
+            for session in sessions.values():
+                await session.aclose()
 
 
 def repeated_servers(record: Record) -> list[str]:

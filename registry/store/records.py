@@ -33,6 +33,7 @@ __all__ = [
     "IndexedEpisode",
     "Place",
     "RecordFault",
+    "episodes_near",
     "find_episodes",
     "index_records",
     "page_of_episodes",
@@ -178,6 +179,37 @@ def page_of_episodes(
         IndexedEpisode(id_, EpisodeDigest(**dict(zip(names, values, strict=True))))
         for id_, *values in rows
     ]
+
+
+def episodes_near(
+    session: Session, source: str, at: datetime, *, among: int, limit: int
+) -> list[IndexedEpisode]:
+    """Find those of the same source that were opened shortly before or after a time, or lately.
+
+    Args:
+        session: Of the database that keeps the index.
+        source: What was run, the whole of it.
+        at: The time.
+        among: So many rows before the time, after it, and of the newest ones, are looked at, of any source.
+        limit: Of each of the three.
+
+    Returns:
+        Each once, the newest first.
+    """
+    opened_at = col(EpisodeRow.opened_at)
+    before = select(EpisodeRow).where(opened_at <= at).order_by(opened_at.desc())
+    after = select(EpisodeRow).where(opened_at > at).order_by(opened_at.asc())
+    newest = select(EpisodeRow).order_by(opened_at.desc())
+    found: dict[str, EpisodeDigest] = {}
+    names = [field.name for field in fields(EpisodeDigest)]
+    for looked_at in (before, after, newest):
+        rows = looked_at.limit(among).subquery()
+        wanted = (rows.c.source == storable_text(source), rows.c.endpoint.is_(None))
+        query = select(rows.c.id, *(rows.c[name] for name in names)).where(*wanted).limit(limit)
+        for id_, *values in session.execute(query):
+            found[id_] = EpisodeDigest(**dict(zip(names, values, strict=True)))
+    ordered = sorted(found.items(), key=lambda each: (each[1].opened_at, each[0]), reverse=True)
+    return [IndexedEpisode(id_, digest) for id_, digest in ordered]
 
 
 def store_digests(

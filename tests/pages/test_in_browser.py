@@ -3,10 +3,27 @@
 import json
 import shutil
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from astra_mcp.trajectory import (
+    AssistantMessage,
+    SystemMessage,
+    TrajectoryWriter,
+    read_trajectories,
+)
+from training.rewards.score import (
+    Assessment,
+    Dimension,
+    DimensionScore,
+    Method,
+    Score,
+    State,
+    digest_of,
+)
 
 from command_line import ServedHome, served_home
 
@@ -106,40 +123,94 @@ def hostile_episode(served: ServedHome) -> str:
     return f"{served.url}/episodes/{made.json()['id']}"
 
 
+def below(served: ServedHome, episode: str) -> Sequence[str]:
+    """The other views of an episode: turn by turn, with thoughts and a score; beside others; run again."""
+    done = served.run_program("rollout", "--agent", "oracle", ENVIRONMENT, "--json")
+    played = next(read_trajectories(Path(done.told["trajectories"])))
+    spoken = [
+        message.model_copy(update={"reasoning_content": HOSTILE, "content": HOSTILE})
+        if isinstance(message, AssistantMessage)
+        else message
+        for message in played.messages
+    ]
+    id_ = episode.rpartition("/")[2]
+    messages = (SystemMessage(content=HOSTILE), *spoken)
+    shown = played.model_copy(update={"episode_id": id_, "messages": messages})
+    dimensions = {d: DimensionScore(undefined=HOSTILE) for d in Dimension}
+    dimensions[Dimension.QU] = DimensionScore(
+        value=0.5, assessments=(Assessment(what="query", value=0.5, reason=HOSTILE),)
+    )
+    score = Score(
+        episode_id=id_,
+        digest=digest_of(shown),
+        state=State.SCORED,
+        total=0.5,
+        defined=1,
+        dimensions=dimensions,
+        method=Method(judge=HOSTILE, prompts="", repeat=1, max_prompt_bytes=1),
+    )
+    with TrajectoryWriter(served.home / "trajectories" / f"{id_}.jsonl") as writer:
+        writer.write(shown)
+    scores = served.home / "trajectories" / f"scores-{id_}.jsonl"
+    scores.write_text(f"{json.dumps(score.as_line())}\n")
+    others = (f"with={played.episode_id}", "with=gold")
+    return [
+        *(f"{episode}/{view}" for view in ("trajectory", "beside", "replay")),
+        *(f"{episode}/beside?{other}" for other in others),
+    ]
+
+
 def addresses(served: ServedHome, *further: str) -> Sequence[str]:
     own = ("/", "/environments", f"/environments/{ENVIRONMENT}", "/episodes", "/environments/none")
     return [*(served.url + path for path in own), *further]
 
 
-def test_every_page_fits_is_quiet_and_is_accessible(served: ServedHome, chromium: Any) -> None:
+def faults_of(page: Any, url: str) -> list[str]:
+    """What is wrong with a page at any width, light or dark, with all of it unfolded."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=EXTRA)
+    faults: list[str] = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(url)
+        if page.evaluate(TOO_WIDE) > 0:
+            faults.append(f"{url} scrolls sideways at {width}")
+        if page.evaluate(UNREACHED):
+            faults.append(f"{url} at {width}: the keyboard does not reach a box that scrolls")
+        assert page.title().endswith("astra-mcp"), url
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true })")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = axe.Axe().run(page).response["violations"]
+        faults += [
+            f"{url} {scheme}: {each['id']} {[node['html'][:120] for node in each['nodes'][:3]]}"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+    return faults
+
+
+def test_every_page_fits_is_quiet_and_is_accessible(served: ServedHome, chromium: Any) -> None:
     page, seen = enter(served, chromium, viewport={"width": 1280, "height": 900})
     played = play(served, page)
     assert seen == []
-    faults: list[str] = []
-    for url in addresses(served, f"{played}/play", played, hostile_episode(served)):
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
-            page.goto(url)
-            if page.evaluate(TOO_WIDE) > 0:
-                faults.append(f"{url} scrolls sideways at {width}")
-            if page.evaluate(UNREACHED):
-                faults.append(f"{url} at {width}: the keyboard does not reach a box that scrolls")
-            assert page.title().endswith("astra-mcp"), url
-        page.evaluate(
-            "document.querySelectorAll('details').forEach((part) => { part.open = true })"
-        )
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            found = axe.Axe().run(page).response["violations"]
-            faults += [
-                f"{url} {scheme}: {each['id']} {[node['html'][:120] for node in each['nodes'][:3]]}"
-                for each in found
-                if each["impact"] in ("serious", "critical")
-            ]
-    assert faults == []
+    urls = addresses(served, f"{played}/play", played, hostile_episode(served))
+    assert [fault for url in urls for fault in faults_of(page, url)] == []
     missing = [line for line in seen if "404" not in line]  # of the page that is not there
     assert missing == []
+    page.context.close()
+
+
+def test_every_view_of_an_episode_fits_is_quiet_and_is_accessible(
+    served: ServedHome, chromium: Any
+) -> None:
+    page, seen = enter(served, chromium)
+    played = play(served, page)
+    page.goto(f"{played}/replay")
+    page.get_by_role("button", name="Run it again").click()
+    page.get_by_text("the same, byte for byte").wait_for()
+    assert [fault for url in below(served, played) for fault in faults_of(page, url)] == []
+    assert page.title() != "taken"
+    assert seen == []
     page.context.close()
 
 
@@ -152,7 +223,7 @@ def test_without_a_script_the_whole_reward_is_earned_and_everything_is_there(
     page.get_by_role("button", name="Close the episode").click()
     page.wait_for_url(played)
     assert "1.000" in page.locator("dl.strip").inner_text()
-    for url in addresses(served, played):
+    for url in addresses(served, played, *below(served, played)):
         page.goto(url)
         assert page.locator("main h1").count() == 1, url
         assert len(page.locator("main").inner_text()) > 20, url
@@ -192,4 +263,35 @@ def test_the_keyboard_reaches_the_content_first_and_copies_an_entry(
     page.get_by_role("button", name="Copied").wait_for()
     copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
     assert copied["mcpServers"]["astra-mcp"]["url"].startswith(f"{served.url}/mcp?caller=")
+    page.context.close()
+
+
+def test_the_list_of_episodes_follows_what_happens_until_it_is_paused(
+    served: ServedHome, chromium: Any
+) -> None:
+    page, seen = enter(served, chromium)
+    page.goto(f"{served.url}/episodes")
+    for is_followed in (True, False):
+        id_ = hostile_episode(served).rpartition("/")[2]
+        row = page.locator(f"tbody a[href='/episodes/{id_}']")
+        if is_followed:
+            row.wait_for(timeout=20_000)
+            page.get_by_role("button", name="Pause").click()
+    assert page.locator(".live p").inner_text().startswith("Paused.")
+    assert row.count() == 0
+    page.get_by_role("button", name="Go on").click()
+    row.wait_for(timeout=20_000)
+    assert seen == []
+    page.context.close()
+
+
+def test_keys_lead_from_turn_to_turn(served: ServedHome, chromium: Any) -> None:
+    page, _ = enter(served, chromium)
+    episode = play(served, page)
+    page.goto(f"{episode}/trajectory")
+    focused: list[str] = []
+    for key in "jjkj":
+        page.keyboard.press(key)
+        focused.append(page.evaluate("document.activeElement.id"))
+    assert focused == ["turn-1", "turn-2", "turn-1", "turn-2"]
     page.context.close()

@@ -20,9 +20,9 @@ IsStream = Callable[[Scope], bool]
 
 
 def is_listening(scope: Scope) -> bool:
-    """True where an MCP client only listens: its answer ends when the gateway does."""
+    """True where an MCP client or a page only listens: its answer ends when the gateway does."""
     if scope["method"] == "GET":
-        return scope["path"].endswith("/mcp")
+        return scope["path"].endswith("/mcp") or scope["path"].startswith("/live/")
     methods = [v.strip() for k, v in scope["headers"] if k == b"mcp-method"]
     return methods == [b"subscriptions/listen"]
 

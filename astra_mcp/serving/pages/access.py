@@ -71,6 +71,8 @@ class Session(NamedTuple):
     id: str
     form_token: str
     """What every form of it must send: a page of somebody else does not know it."""
+    until: float
+    """Seconds since the epoch; its end."""
 
 
 class Sessions:
@@ -99,7 +101,7 @@ class Sessions:
         until, _, id_ = told.partition(".")
         if int(until) <= self._now():
             return None
-        return Session(id_, self._sign("form", id_))
+        return Session(id_, self._sign("form", id_), float(until))
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.digest(self._key, f"{purpose}\0{text}".encode(), "sha256").hex()

@@ -36,9 +36,11 @@ from astra_mcp.serving.pages.assets import serve_asset
 from astra_mcp.serving.pages.environments import EnvironmentPages
 from astra_mcp.serving.pages.episodes import EpisodePages
 from astra_mcp.serving.pages.home import HomePage
+from astra_mcp.serving.pages.live_list import LiveList
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.play import PlayPages
 from astra_mcp.serving.pages.rendering import SAFE_HEADERS, Renderer
+from astra_mcp.serving.pages.trajectories.pages import TrajectoryPages
 from gateway.api.settings import FIRST
 from gateway.edge.keys import is_known
 from gateway.edge.pages import MintedLink
@@ -46,7 +48,7 @@ from gateway.edge.pages import MintedLink
 __all__ = ["PagesApp"]
 
 _MAX_FIELDS = 1000
-_AT = frozenset({"environments", "episodes", "login", "logout", "static"})
+_AT = frozenset({"environments", "episodes", "live", "login", "logout", "static"})
 """First parts of addresses; below ``episodes`` the agents' plane has its own."""
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "There is nothing of this name"),
@@ -87,7 +89,14 @@ class PagesApp:
         return self._routes
 
     def _lay_out(self) -> Iterator[Route]:
-        for pages in (HomePage, EnvironmentPages, EpisodePages, PlayPages):
+        for pages in (
+            HomePage,
+            EnvironmentPages,
+            EpisodePages,
+            PlayPages,
+            LiveList,
+            TrajectoryPages,
+        ):
             yield from pages(self._parts, self._renderer).routes()
         yield Route("/login", self._to_start, methods=["GET"])
         yield Route("/logout", self._log_out, methods=["POST"])

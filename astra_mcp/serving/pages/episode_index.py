@@ -29,6 +29,7 @@ from registry.store.records import (
     EpisodeFilter,
     IndexedEpisode,
     Place,
+    episodes_near,
     index_records,
     page_of_episodes,
     store_digests,
@@ -40,6 +41,8 @@ _WRITE_SECONDS = 2.0
 _LOAD_SECONDS = 1.0
 """So long the first list waits for what an earlier life left out; later ones show what is there."""
 _AGAIN_SECONDS = 30.0
+_NEAR = 2_000
+"""Of so many episodes before a time, after it and of the newest, those of one source are looked for."""
 _MAX_WAITING = 10_000
 """Rows that wait to be written; more only where the database takes none, and then they are found later."""
 _log = logging.getLogger("astra_mcp.pages")
@@ -152,6 +155,23 @@ class EpisodeIndex:
         shown = await anyio.to_thread.run_sync(self._renewed, found[:limit])
         last = found[limit - 1] if len(found) > limit else None
         return EpisodePage(tuple(map(self._told, shown)), last and (last.digest.opened_at, last.id))
+
+    async def near(self, source: str, at: datetime, *, limit: int) -> Sequence[IndexedEpisode]:
+        """Find those of the same source that were opened near a time, or lately, the newest first.
+
+        Args:
+            source: What was run, the whole of it.
+            at: The time.
+            limit: Of those before, of those after and of the newest.
+
+        Raises:
+            RegistryError: The index cannot be read now.
+        """
+        await self.write_down()
+        query = partial(episodes_near, source=source, at=at, among=_NEAR, limit=limit)
+        found = await self._database.read(query)
+        shown = await anyio.to_thread.run_sync(self._renewed, found)
+        return tuple(map(self._told, shown))
 
     def _told(self, indexed: IndexedEpisode) -> IndexedEpisode:
         """Say what an episode of this process that takes calls has come to by now."""

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import anyio
@@ -24,9 +25,19 @@ from gateway.episodes.archive import status_of, time_at
 from gateway.episodes.record import Record, read_record, record_path
 from registry.store.records import EpisodeFilter, Place
 
-__all__ = ["CallView", "EpisodePages", "call_views", "find_record"]
+__all__ = [
+    "CallView",
+    "Choice",
+    "EpisodePages",
+    "call_view",
+    "call_views",
+    "find_record",
+    "list_view",
+]
 
 _PAGE = 50
+_ASKED = ("source", "status", "min_reward", "max_reward", "interactive")
+"""What a list can be asked for; the rest of an address is of no list."""
 _CALLS = 200
 """Calls of one page."""
 _CHUNK = 1 << 16
@@ -52,18 +63,25 @@ class CallView:
 
 def call_views(calls: Sequence[CallRecord]) -> list[CallView]:
     """Prepare calls for a page."""
-    return [_call_view(call) for call in calls]
+    return [
+        call_view(
+            call,
+            pretty_json(call.arguments),
+            None if call.result is None else _text_of(call.result),
+        )
+        for call in calls
+    ]
 
 
-def _call_view(call: CallRecord) -> CallView:
-    text = None if call.result is None else _text_of(call.result)
+def call_view(call: CallRecord, arguments: str, result: str | None) -> CallView:
+    """Prepare a call for a page, with texts in the place of its arguments and its result."""
     return CallView(
         call=call,
         words=list(_words_of(call)),
-        arguments=cut_text(pretty_json(call.arguments)),
-        result=None if text is None else cut_text(text),
+        arguments=cut_text(arguments),
+        result=None if result is None else cut_text(result),
         is_error=call.result is not None and call.result.is_error,
-        is_long=text is not None and len(text) > _LONG,
+        is_long=result is not None and len(result) > _LONG,
     )
 
 
@@ -113,6 +131,69 @@ def find_record(folder: Path, id_: str) -> Path:
     return path
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which episodes an address asks for."""
+
+    asked: tuple[tuple[str, str], ...]
+    """As the address has it."""
+    wanted: EpisodeFilter = field(default_factory=EpisodeFilter)
+    fault: str = ""
+    """What of it cannot be, in words."""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Self:
+        """Read the query of an address."""
+        asked = {name: query[name] for name in _ASKED if query.get(name)}
+        given = tuple(asked.items())
+        rewards: dict[str, float | None] = {}
+        for name in ("min_reward", "max_reward"):
+            try:
+                rewards[name] = float(asked[name]) if name in asked else None
+            except ValueError:
+                return cls(given, fault=f"{name} is a number, not {asked[name]!r}")
+        status = asked.get("status")
+        if status is not None and status not in list(EpisodeStatus):
+            known = ", ".join(EpisodeStatus)
+            return cls(given, fault=f"there is no status {status!r}: there are {known}")
+        wanted = EpisodeFilter(
+            status=status,
+            source=asked.get("source"),
+            interactive=asked.get("interactive") == "yes",
+            min_reward=rewards["min_reward"],
+            max_reward=rewards["max_reward"],
+        )
+        return cls(given, wanted)
+
+
+async def list_view(
+    parts: PageParts, choice: Choice, *, after: Place | None = None
+) -> dict[str, Any]:
+    """Read what a page of the list shows.
+
+    Args:
+        parts: Of the gateway.
+        choice: Which episodes, without a fault.
+        after: The last one of the page before; None for the first page.
+
+    Raises:
+        RegistryError: The index cannot be read now.
+    """
+    page = await parts.index.page(choice.wanted, after=after, limit=_PAGE)
+    following = None
+    if page.next is not None:
+        at, id_ = page.next
+        query = urlencode([*choice.asked, ("after", f"{at.isoformat()}~{id_}")])
+        following = f"/episodes?{query}"
+    return {
+        "rows": page.episodes,
+        "is_chosen": bool(choice.asked),
+        "newest": f"/episodes?{urlencode(choice.asked)}" if after else None,
+        "following": following,
+        "is_complete": parts.index.is_loaded.is_set(),
+    }
+
+
 class EpisodePages:
     """Answers at ``/episodes``, but for what is played by hand."""
 
@@ -129,25 +210,17 @@ class EpisodePages:
 
     async def show_list(self, request: Request) -> Response:
         """Show those that fit, the newest first, a page at a time."""
-        asked = {k: v for k, v in request.query_params.items() if v and k != "after"}
-        wanted, fault = _wanted(asked)
+        choice = Choice.of(request.query_params)
         place = _place_in(request.query_params.get("after", ""))
-        page = None if fault else await self._parts.index.page(wanted, after=place, limit=_PAGE)
-        following = None
-        if page is not None and page.next is not None:
-            at, id_ = page.next
-            following = f"/episodes?{urlencode({**asked, 'after': f'{at.isoformat()}~{id_}'})}"
+        rows = {} if choice.fault else await list_view(self._parts, choice, after=place)
         return self._renderer.page(
             request,
             "episodes",
-            rows=() if page is None else page.episodes,
-            asked=asked,
-            fault=fault,
+            asked=dict(choice.asked),
+            fault=choice.fault,
             statuses=[status.value for status in EpisodeStatus],
-            is_first=place is None,
-            first=f"/episodes?{urlencode(asked)}",
-            following=following,
-            is_complete=self._parts.index.is_loaded.is_set(),
+            live=None if choice.fault or place else f"/live/episodes?{urlencode(choice.asked)}",
+            **rows,
         )
 
     async def show_one(self, request: Request) -> Response:
@@ -216,27 +289,6 @@ async def _beginning_of(path: Path, size: int) -> AsyncGenerator[bytes]:
         while size and (chunk := await file.read(min(_CHUNK, size))):
             size -= len(chunk)
             yield chunk
-
-
-def _wanted(asked: Mapping[str, str]) -> tuple[EpisodeFilter, str]:
-    """Read what an address asks for; and what of it cannot be, in words."""
-    rewards: dict[str, float | None] = {}
-    for name in ("min_reward", "max_reward"):
-        try:
-            rewards[name] = float(asked[name]) if name in asked else None
-        except ValueError:
-            return EpisodeFilter(), f"{name} is a number, not {asked[name]!r}"
-    status = asked.get("status")
-    if status is not None and status not in list(EpisodeStatus):
-        known = ", ".join(EpisodeStatus)
-        return EpisodeFilter(), f"there is no status {status!r}: there are {known}"
-    return EpisodeFilter(
-        status=status,
-        source=asked.get("source"),
-        interactive=asked.get("interactive") == "yes",
-        min_reward=rewards["min_reward"],
-        max_reward=rewards["max_reward"],
-    ), ""
 
 
 def _place_in(text: str) -> Place | None:

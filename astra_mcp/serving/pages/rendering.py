@@ -28,6 +28,7 @@ _POLICY = {
     "script-src": "'self'",
     "style-src": "'self'",
     "img-src": "'self'",
+    "connect-src": "'self'",
     "form-action": "'self'",
     "base-uri": "'none'",
     "frame-ancestors": "'none'",
@@ -123,6 +124,10 @@ class Renderer:
             **values,
         )
         return HTMLResponse(text, code)
+
+    def fragment(self, template: str, **values: object) -> str:
+        """Render a part of a page that is the same for all who may see it."""
+        return self._environment.get_template(f"{template}.html.jinja").render(**values)
 
     def go_to(self, path: str) -> Response:
         """Lead a browser on after a form was sent, so that a reload sends nothing again."""
