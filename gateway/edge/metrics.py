@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -22,10 +22,11 @@ from prometheus_client.registry import Collector
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
+from astra_mcp.types import Origin
 from gateway.api.seams import Catalog, MeteredUpstream
 from gateway.edge.security import Plane
 
-__all__ = ["METRICS_CONTENT_TYPE", "Metrics", "merge"]
+__all__ = ["METRICS_CONTENT_TYPE", "CallTimes", "Metrics", "merge"]
 
 METRICS_CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -53,15 +54,28 @@ Read = Callable[[], Mapping[Labels, float]]
 _Numbers = CounterMetricFamily | GaugeMetricFamily
 
 
+class CallTimes(NamedTuple):
+    """How long the calls of a server took whose results are of one author, and how many were errors."""
+
+    origin: str
+    """The author."""
+    bounds: Sequence[float]
+    """In seconds, ascending; each is the longest of its calls."""
+    counts: Sequence[int]
+    """Calls up to each bound and above the one before."""
+    errors: int
+
+
 class _Times:
     """How often something took how long."""
 
-    __slots__ = ("bounds", "counts", "seconds")
+    __slots__ = ("bounds", "counts", "errors", "seconds")
 
     def __init__(self, bounds: Sequence[float] = _BOUNDS) -> None:
         self.bounds = bounds
         self.counts = [0] * len(bounds)
         self.seconds = 0.0
+        self.errors = 0
 
     def observe(self, seconds: float) -> None:
         """Count one."""
@@ -122,7 +136,9 @@ class Metrics(Collector):
                 self._start(episode, event["n"], event["server"] or _UNLISTED)
             case "call_finished":
                 server = self._finish(episode, event["n"])
-                self._calls[server, event["origin"]].observe(event["latency_ms"] / 1000)
+                times = self._calls[server, event["origin"]]
+                times.observe(event["latency_ms"] / 1000)
+                times.errors += event["result"]["is_error"]
                 if "injected" in event:
                     self._injected[event["injected"],] += 1
             case "episode_opened":
@@ -238,6 +254,11 @@ class Metrics(Collector):
             },
         )
 
+    def calls_of(self, server: str) -> Sequence[CallTimes]:
+        """Tell what became of the calls of one server, by the authors of the results."""
+        found = [(o, self._calls.get((server, o))) for o in Origin]
+        return [CallTimes(o, t.bounds, tuple(t.counts), t.errors) for o, t in found if t]
+
     def render(self) -> bytes:
         """Write all metrics in Prometheus' text format."""
         return generate_latest(self._registry)
@@ -299,6 +320,13 @@ class Metrics(Collector):
             "Finished tool calls by server and by the author of the result.",
             ("server", "origin"),
             lambda: {labels: sum(times.counts) for labels, times in self._calls.items()},
+        )
+        self._read_from(
+            CounterMetricFamily,
+            "astra_mcp_call_errors",
+            "Those of them whose result is an error, by server and by the author of the result.",
+            ("server", "origin"),
+            lambda: {labels: times.errors for labels, times in self._calls.items()},
         )
         self._read_from(
             GaugeMetricFamily,
