@@ -9,7 +9,7 @@ import platform
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
@@ -259,9 +259,18 @@ class Metrics(Collector):
         found = [(o, self._calls.get((server, o))) for o in Origin]
         return [CallTimes(o, t.bounds, tuple(t.counts), t.errors) for o, t in found if t]
 
-    def render(self) -> bytes:
-        """Write all metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+    def render(self, servers: Collection[str] = ()) -> bytes:
+        """Write the metrics in Prometheus' text format.
+
+        Args:
+            servers: What is counted by server is written of these alone; empty for all.
+        """
+        if not servers:
+            return generate_latest(self._registry)
+        chosen = CollectorRegistry()
+        chosen.register(_OfServers(self, frozenset(servers)))
+        ProcessCollector(registry=chosen)
+        return generate_latest(chosen)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing is known beforehand, so registering asks for no values."""
@@ -270,18 +279,24 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Put all numbers into words."""
         self._drop_gone()
-        yield _histogram(
-            "astra_mcp_call_seconds",
-            "Time from the start of a call to its result, by server and by the author of the result.",
-            ("server", "origin"),
-            self._calls,
+        yield from _of_calls(self._calls, self._waits)
+        yield from self._of_process()
+
+    def collect_of(self, servers: Collection[str]) -> Iterator[Metric]:
+        """Put all numbers into words, but of these servers alone."""
+        self._drop_gone()
+        calls, waits = (
+            {labels: times for labels, times in series.items() if labels[0] in servers}
+            for series in (self._calls, self._waits)
         )
-        yield _histogram(
-            "astra_mcp_call_wait_seconds",
-            "Time that a call waited for the earlier ones of its episode to its server.",
-            ("server",),
-            self._waits,
-        )
+        yield from _of_calls(calls, waits)
+        for family in self._of_process():
+            family.samples = [
+                s for s in family.samples if s.labels.get("server") in {None, *servers}
+            ]
+            yield family
+
+    def _of_process(self) -> Iterator[Metric]:
         yield _histogram(
             "astra_mcp_event_loop_late_seconds",
             "How late the event loop came to what was due, 100 times a second while requests come.",
@@ -315,20 +330,6 @@ class Metrics(Collector):
             lambda: {(__version__, platform.python_version()): 1},
         )
         self._read_from(
-            CounterMetricFamily,
-            "astra_mcp_calls",
-            "Finished tool calls by server and by the author of the result.",
-            ("server", "origin"),
-            lambda: {labels: sum(times.counts) for labels, times in self._calls.items()},
-        )
-        self._read_from(
-            CounterMetricFamily,
-            "astra_mcp_call_errors",
-            "Those of them whose result is an error, by server and by the author of the result.",
-            ("server", "origin"),
-            lambda: {labels: times.errors for labels, times in self._calls.items()},
-        )
-        self._read_from(
             GaugeMetricFamily,
             "astra_mcp_calls_running",
             "Calls under way, those that wait for their turn included.",
@@ -358,6 +359,51 @@ class Metrics(Collector):
             ("plane", "status"),
             lambda: {(p.value, str(status)): n for (p, status), n in self._requests.items()},
         )
+
+
+class _OfServers(Collector):
+    """The metrics of a process, of some servers alone."""
+
+    def __init__(self, metrics: Metrics, servers: Collection[str]) -> None:
+        self._metrics = metrics
+        self._servers = servers
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is known beforehand."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Put their numbers into words."""
+        return self._metrics.collect_of(self._servers)
+
+
+def _of_calls(calls: Mapping[Labels, _Times], waits: Mapping[Labels, _Times]) -> Iterator[Metric]:
+    yield _histogram(
+        "astra_mcp_call_seconds",
+        "Time from the start of a call to its result, by server and by the author of the result.",
+        ("server", "origin"),
+        calls,
+    )
+    yield _histogram(
+        "astra_mcp_call_wait_seconds",
+        "Time that a call waited for the earlier ones of its episode to its server.",
+        ("server",),
+        waits,
+    )
+    finished = CounterMetricFamily(
+        "astra_mcp_calls",
+        "Finished tool calls by server and by the author of the result.",
+        labels=("server", "origin"),
+    )
+    errors = CounterMetricFamily(
+        "astra_mcp_call_errors",
+        "Those of them whose result is an error, by server and by the author of the result.",
+        labels=("server", "origin"),
+    )
+    for labels, times in sorted(calls.items()):
+        finished.add_metric(labels, sum(times.counts))
+        errors.add_metric(labels, times.errors)
+    yield from (finished, errors)
 
 
 def _histogram(

@@ -63,7 +63,7 @@ def start(metrics: Metrics, n: int, server: str | None = "files", episode: Episo
     metrics.write(episode, {"event": "call_started", "n": n, "server": server})
 
 
-def finish(  # noqa: PLR0913 - what an event says
+def finish(
     metrics: Metrics,
     n: int,
     episode: EpisodeId = ONE,
@@ -113,6 +113,20 @@ def test_what_became_of_a_servers_calls_is_told_by_the_author_of_the_result(
     found = samples_of(metrics.render())
     assert found["astra_mcp_call_errors_total", "tool", "files"] == 1
     assert found["astra_mcp_call_errors_total", "tool", "mail"] == 1
+
+
+def test_the_numbers_of_some_servers_are_read_without_those_of_the_others(
+    metrics: Metrics,
+) -> None:
+    servers = [DeployedServer(name, {"opened": 1}) for name in ("files", "mail")]
+    metrics.watch_servers(Servers(servers))  # pyright: ignore[reportArgumentType] - as far as they ask it
+    for n, server in enumerate(("files", "mail")):
+        start(metrics, n, server)
+        finish(metrics, n)
+    every, some = samples_of(metrics.render()), samples_of(metrics.render(["files"]))
+    without = {key: value for key, value in every.items() if "mail" not in key}
+    assert {key for key in every if "files" in key} <= some.keys()
+    assert some.keys() == without.keys()
 
 
 def test_a_call_waits_for_the_earlier_ones_of_its_episode_at_its_server_alone(
