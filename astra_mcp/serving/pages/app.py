@@ -38,7 +38,10 @@ from astra_mcp.serving.pages.episodes import EpisodePages
 from astra_mcp.serving.pages.home import HomePage
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.play import PlayPages
+from astra_mcp.serving.pages.registry.pages import RegistryPages
 from astra_mcp.serving.pages.rendering import SAFE_HEADERS, Renderer
+from astra_mcp.serving.pages.servers.pages import ServerPages
+from gateway.agents.targets import target_at
 from gateway.api.settings import FIRST
 from gateway.edge.keys import is_known
 from gateway.edge.pages import MintedLink
@@ -46,8 +49,8 @@ from gateway.edge.pages import MintedLink
 __all__ = ["PagesApp"]
 
 _MAX_FIELDS = 1000
-_AT = frozenset({"environments", "episodes", "login", "logout", "static"})
-"""First parts of addresses; below ``episodes`` the agents' plane has its own."""
+_AT = frozenset({"environments", "episodes", "login", "logout", "registry", "servers", "static"})
+"""First parts of addresses; below ``episodes`` and ``servers`` the agents' plane has its own."""
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "There is nothing of this name"),
     (NotAvailableError, 422, "This is not available"),
@@ -87,7 +90,14 @@ class PagesApp:
         return self._routes
 
     def _lay_out(self) -> Iterator[Route]:
-        for pages in (HomePage, EnvironmentPages, EpisodePages, PlayPages):
+        for pages in (
+            HomePage,
+            EnvironmentPages,
+            ServerPages,
+            EpisodePages,
+            PlayPages,
+            RegistryPages,
+        ):
             yield from pages(self._parts, self._renderer).routes()
         yield Route("/login", self._to_start, methods=["GET"])
         yield Route("/logout", self._log_out, methods=["POST"])
@@ -97,6 +107,8 @@ class PagesApp:
         path: str = scope["path"]
         if path.startswith("/episodes/"):  # nearly all requests are an agent's
             return not path.endswith("/mcp")
+        if path.startswith("/servers/"):  # where a server may be named `mcp`
+            return target_at(path) is None
         if path == "/":
             return any(
                 name == b"accept" and b"text/html" in value for name, value in scope["headers"]
