@@ -136,7 +136,7 @@ def page_of_servers(
     kept = select(server, func.count()).where(
         server.in_([row.id for row in rows]), col(ServerToolRow.status) == "kept"
     )
-    counts = dict(session.execute(kept.group_by(server)).tuples().all())
+    counts = {id_: count for id_, count in session.execute(kept.group_by(server))}  # noqa: C416 - rows
     return tuple(ListedServer(*row[1:], counts.get(row.id, 0)) for row in rows)
 
 

@@ -21,6 +21,8 @@ MAX_ARROWS = 240
 _WIDTH, _HEIGHT = 190, 46
 """Of a node, in pixels."""
 _GAP_X, _GAP_Y, _MARGIN = 56, 18, 8
+_WIDE_GAP_X = 100
+"""Where many arrows cross, with numbers on them."""
 _MAX_LABEL = 22
 _LOOP = 26
 """So far an arrow within a column reaches to the right."""
@@ -51,6 +53,8 @@ class _Arrow(NamedTuple):
     """None where arrows have none."""
     heaviness: int
     """From 1 to 4, by the heaviest of the drawing."""
+    leads_back: bool
+    """To an earlier column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +90,8 @@ def draw(sub_tasks: Sequence[SubTask]) -> Drawing | None:
     if len(depths) < len(sub_tasks):
         return None
     named = [_Named(s.id, str(s.id), s.tool or "", s.question or "") for s in sub_tasks]
-    return _place(named, depths, [_Edge(d, s.id) for s in sub_tasks for d in s.dependencies])
+    edges = [_Edge(d, s.id) for s in sub_tasks for d in s.dependencies]
+    return _place(named, depths, edges, gap=_GAP_X)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +128,7 @@ def draw_tools(tools: Sequence[str], transitions: Mapping[tuple[str, str], int])
     nodes = [_Named(t, f"{degrees[t]:,}", t, t) for t in sorted(kept)]
     levels = _levels(sorted(kept), drawn)
     return ToolGraph(
-        drawing=_place(nodes, levels, drawn) if nodes else None,
+        drawing=_place(nodes, levels, drawn, gap=_WIDE_GAP_X) if nodes else None,
         transitions=[(str(e.begin), str(e.end), e.weight or 0) for e in drawn],
         num_transitions=len(transitions),
         left_out=sorted(ranked[MAX_NODES:]),
@@ -158,7 +163,7 @@ def _levels(keys: Sequence[str], edges: Sequence[_Edge]) -> dict[Hashable, int]:
 
 
 def _place(
-    named: Sequence[_Named], levels: Mapping[Hashable, int], edges: Sequence[_Edge]
+    named: Sequence[_Named], levels: Mapping[Hashable, int], edges: Sequence[_Edge], *, gap: int
 ) -> Drawing:
     columns = _columns(named, levels, edges)
     tallest = max(map(len, columns))
@@ -170,19 +175,21 @@ def _place(
     for number, column in enumerate(columns):
         above = overhead + (tallest - len(column)) * (_HEIGHT + _GAP_Y) / 2
         for row, each in enumerate(column):
-            x = _MARGIN + number * (_WIDTH + _GAP_X)
+            x = _MARGIN + number * (_WIDTH + gap)
             y = _MARGIN + above + row * (_HEIGHT + _GAP_Y)
             nodes[each.key] = _node(each, x, y)
+    ends = [(nodes[edge.begin], nodes[edge.end]) for edge in edges]
+    curves = [_curve(*each, step) for each, step in zip(_spread(ends, steps), steps, strict=True)]
     heaviest = max((edge.weight or 0 for edge in edges), default=0)
     return Drawing(
-        width=2 * _MARGIN + len(columns) * (_WIDTH + _GAP_X) - _GAP_X + beside,
+        width=2 * _MARGIN + len(columns) * (_WIDTH + gap) - gap + beside,
         height=2 * _MARGIN + overhead + tallest * (_HEIGHT + _GAP_Y) - _GAP_Y + below,
         node_width=_WIDTH,
         node_height=_HEIGHT,
         nodes=tuple(nodes.values()),
         arrows=[
-            _arrow(nodes[edge.begin], nodes[edge.end], step, edge.weight, heaviest)
-            for edge, step in zip(edges, steps, strict=True)
+            _arrow(curve, edge.weight, heaviest, leads_back=step < 0)
+            for curve, edge, step in zip(curves, edges, steps, strict=True)
         ],
     )
 
@@ -220,21 +227,51 @@ def _depth_of_arc(levels: int) -> float:
     return 14.0 + 10.0 * levels
 
 
-def _arrow(begin: _Node, end: _Node, step: int, weight: int | None, heaviest: int) -> _Arrow:
-    p = _curve(begin, end, step)
-    path = f"M{p[0]:g},{p[1]:g} C{p[2]:g},{p[3]:g} {p[4]:g},{p[5]:g} {p[6]:g},{p[7]:g}"
-    x = (p[0] + 3 * p[2] + 3 * p[4] + p[6]) / 8
-    y = (p[1] + 3 * p[3] + 3 * p[5] + p[7]) / 8
-    heaviness = 1 if weight is None else max(1, -(-_WEIGHTS * weight // max(heaviest, 1)))
-    return _Arrow(path, x, y, weight, heaviness)
+class _End(NamedTuple):
+    """Where an arrow begins or ends."""
+
+    node: _Node
+    share: float
+    """Of the height of the node, from its top, where the arrow is to the right or the left of it."""
 
 
-def _curve(begin: _Node, end: _Node, step: int) -> tuple[float, ...]:
+def _spread(
+    ends: Sequence[tuple[_Node, _Node]], steps: Sequence[int]
+) -> Sequence[tuple[_End, _End]]:
+    """Spread the arrows between neighbouring columns over the sides of nodes, in the order of the others."""
+    shares: dict[tuple[int, int], float] = {}
+    for side in (0, 1):
+        by_node: defaultdict[Hashable, list[int]] = defaultdict(list)
+        for place, (pair, step) in enumerate(zip(ends, steps, strict=True)):
+            if step == 1:
+                by_node[pair[side].key].append(place)
+        for places in by_node.values():
+            places.sort(key=lambda place: ends[place][1 - side].y)
+            for rank, place in enumerate(places, 1):
+                shares[place, side] = 0.1 + 0.8 * rank / (len(places) + 1)
+    return [
+        (_End(begin, shares.get((place, 0), 0.5)), _End(end, shares.get((place, 1), 0.5)))
+        for place, (begin, end) in enumerate(ends)
+    ]
+
+
+def _arrow(
+    curve: tuple[float, ...], weight: int | None, heaviest: int, *, leads_back: bool
+) -> _Arrow:
+    x1, y1, x2, y2, x3, y3, x4, y4 = curve
+    path = f"M{x1:g},{y1:g} C{x2:g},{y2:g} {x3:g},{y3:g} {x4:g},{y4:g}"
+    x, y = (x1 + 3 * x2 + 3 * x3 + x4) / 8, (y1 + 3 * y2 + 3 * y3 + y4) / 8
+    more = 0 if weight is None or heaviest < 2 else (_WEIGHTS - 1) * (weight - 1) / (heaviest - 1)
+    return _Arrow(path, x, y, weight, 1 + round(more), leads_back)
+
+
+def _curve(begins: _End, ends: _End, step: int) -> tuple[float, ...]:
     """Lead to a node of the next column, below those in between, beside a column, or above all back."""
+    begin, end = begins.node, ends.node
     if step == 1:
-        x1, y1 = begin.x + _WIDTH, begin.y + _HEIGHT / 2
-        x2, y2 = end.x - 3, end.y + _HEIGHT / 2
-        bend = _GAP_X / 2
+        x1, y1 = begin.x + _WIDTH, begin.y + _HEIGHT * begins.share
+        x2, y2 = end.x - 3, end.y + _HEIGHT * ends.share
+        bend = (x2 - x1) / 2
         return x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2
     if step == 0:
         x = begin.x + _WIDTH

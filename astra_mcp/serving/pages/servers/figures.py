@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import anyio.to_thread
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.api.seams import Catalog, MeteredUpstream
-from gateway.control.other_workers import Fleet
 from gateway.edge.metrics import CallTimes, Metrics
 
 __all__ = ["Bar", "GatheredFigures", "ServerFigures", "Since", "WorkerFigures"]
@@ -117,25 +116,33 @@ class GatheredFigures(NamedTuple):
     since: Since
 
 
+class OtherWorkers(Protocol):
+    """The other workers, as far as they are asked; the gateway's ``Fleet`` satisfies it."""
+
+    async def metrics_of_others(self, servers: Collection[str] = ()) -> Mapping[int, bytes | None]:
+        """Read every other worker's metrics of some servers; None where one does not answer."""
+        ...
+
+
 class WorkerFigures:
     """Gathers them; in the first worker, which alone may ask the others."""
 
-    def __init__(self, metrics: Metrics, fleet: Fleet, catalog: Catalog) -> None:
+    def __init__(self, metrics: Metrics, others: OtherWorkers, catalog: Catalog) -> None:
         """Begin with this process.
 
         Args:
             metrics: Of this process, from its beginning.
-            fleet: The other workers.
+            others: Are asked at each look.
             catalog: Its servers count their own connections.
         """
         self._metrics = metrics
-        self._fleet = fleet
+        self._others = others
         self._catalog = catalog
         self._began = datetime.fromtimestamp(time.time(), UTC)
 
     async def of(self, servers: Collection[str]) -> GatheredFigures:
         """Join what all workers say of some servers, by their names."""
-        texts = await self._fleet.metrics_of_others(servers) if servers else {}
+        texts = await self._others.metrics_of_others(servers) if servers else {}
         told = {
             worker: await anyio.to_thread.run_sync(_read, text.decode())
             for worker, text in texts.items()

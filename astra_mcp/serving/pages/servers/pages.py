@@ -95,7 +95,7 @@ class ServerPages:
             request,
             "server",
             row=row,
-            version=upstream.version,
+            server_version=upstream.version,
             instructions=cut_text(upstream.instructions or ""),
             warnings=upstream.warnings,
             since=since,

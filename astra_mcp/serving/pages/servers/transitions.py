@@ -70,7 +70,7 @@ async def read_graph(
         database: Keeps the outcomes of stages.
         server: Its name.
         tools: The names of its tools.
-        run: Which run's; the first by name where it is None, or has none.
+        run: Which run's; where it is None, or has none, the first by name of those that asked a model.
 
     Raises:
         RegistryError: The database failed, or what it keeps is damaged.
@@ -81,7 +81,7 @@ async def read_graph(
     runs = sorted(by_run)
     if not runs:
         return None
-    chosen = run if run in by_run else runs[0]
+    chosen = run if run in by_run else min(runs, key=lambda each: (by_run[each] != PROPOSE, each))
     is_proposed = by_run[chosen] == PROPOSE
     settled = await _outputs(database, chosen, WALK if is_proposed else OFFLINE, [server])
     proposals = await _accepted(database, chosen, server) if is_proposed else None
