@@ -137,7 +137,7 @@ def page_of_servers(
         server.in_([row.id for row in rows]), col(ServerToolRow.status) == "kept"
     )
     counts = {id_: count for id_, count in session.execute(kept.group_by(server))}  # noqa: C416 - rows
-    return tuple(ListedServer(*row[1:], counts.get(row.id, 0)) for row in rows)
+    return tuple(ListedServer._make((*row[1:], counts.get(row.id, 0))) for row in rows)
 
 
 def twins_of(session: Session, name: str, *, limit: int) -> tuple[Twin, ...]:

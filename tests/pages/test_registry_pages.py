@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.serving.pages.registry.searching import open_tool_search
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer
-from astra_mcp.types import ServerKind
+from astra_mcp.types import JsonObject, ServerKind
 from registry.documents.preparation import prepare_server
 from registry.documents.sources import Provenance, ServerDocument, ToolDocument
 from registry.intake.importing import import_documents
@@ -22,17 +23,19 @@ from registry.settings import EmbedderKind, RegistrySettings
 from plain_documents import prepare, server, tool
 from shown_gateway import SCRIPT, STEERING, ShownGateway, open_shown_gateway, weigh, words_of
 
+LONG = "w" * 20_000 + SCRIPT
 HUGE = "w" * 10_000_000 + SCRIPT
 
 
 def documented(key: str, *tools: ToolDocument, **fields: Any) -> ServerDocument:
     """A document as a source gives it."""
-    named = {"source": "harbours", "provenance": Provenance.LIVE, "name": key, **fields}
+    named: dict[str, Any] = {"source": "harbours", "provenance": Provenance.LIVE, "name": key}
+    named |= fields
     return ServerDocument(key=key, tools=tools, **named)
 
 
 def told(name: str, description: str, **properties: Any) -> ToolDocument:
-    schema = {"type": "dict", "properties": properties}  # which is put right
+    schema: JsonObject = {"type": "dict", "properties": properties}  # which is put right
     return ToolDocument(name=name, description=description, input_schema=schema)
 
 
@@ -49,10 +52,10 @@ TIDES = documented(
 AWFUL = documented(
     "awful",
     told("curse", f"Says what no page may do: {SCRIPT} {STEERING}", text={"description": SCRIPT}),
-    told("flood", f"Fills every page that there is: {HUGE}", text={"description": HUGE}),
+    told("flood", f"Fills every page that there is: {LONG}", text={"description": LONG}),
     told("list", "Lists what nobody asked for, in rows of ten", **{SCRIPT: {"type": "string"}}),
     name=f"{SCRIPT} {STEERING} 北京",
-    description=HUGE,
+    description=LONG,
     labels=(SCRIPT,),
     origin={"url": f"javascript:alert(1) {SCRIPT}"},
 )
@@ -185,10 +188,12 @@ async def test_ten_thousand_documents_are_shown_a_page_at_a_time_in_little_time(
         listed = (
             server(f"s{n:05}", *map(tool, (f"a{n}", f"b{n}", f"c{n}"))) for n in range(10_000)
         )
-        await import_documents(shown.database, listed, prepare=prepare)
+        huge = replace(server("huge"), description=HUGE, tools=(tool("x", HUGE), *AWFUL.tools))
+        await import_documents(shown.database, [huge, *listed], prepare=prepare)
+        assert len(await shown.page("/registry/servers/huge")) < 100_000
         await shown.page("/registry")  # counts what there is, once
         for path in ("/registry?page=200", "/registry?verdict=kept&name=9&source=plain&page=3"):
-            spent: list[float] = []
+            spent, page = list[float](), ""
             for _ in range(3):
                 began = time.process_time()
                 page = await shown.page(path)

@@ -23,7 +23,7 @@ from astra_mcp.synthesis.trajectories.chains.offline import OfflineChains
 from astra_mcp.synthesis.trajectories.chains.proposing import Proposal, ProposalGate, Proposing
 from astra_mcp.synthesis.trajectories.chains.walking import Walking
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer
-from astra_mcp.types import ServerKind, ServerStatus, ToolSpec
+from astra_mcp.types import JsonObject, ServerKind, ServerStatus, ToolSpec
 from gateway.edge.metrics import Metrics
 from registry.store.items import DatabaseItemStore
 
@@ -133,7 +133,7 @@ async def test_the_page_of_a_server_of_any_name_is_none_of_the_agents_addresses(
     for path in ("/servers/mcp/mcp", "/servers/harbour/mcp", "/servers/mcp/mcp/"):
         scope = {"type": "http", "path": path, "headers": [(b"accept", b"text/html")]}
         assert harbour.app.owns(scope) is path.endswith("/")
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
+    ping: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
     accepts = {"Accept": "application/json, text/event-stream"}
     answer = await harbour.stranger.post("/servers/mcp/mcp", json=ping, headers=accepts)
     assert answer.json()["jsonrpc"] == "2.0"
@@ -188,6 +188,18 @@ async def test_a_server_that_acts_on_nothing_is_called_without_that_word(
     wrong = await harbour.send("/servers/played/play", tool="weigh", seed="x")
     assert wrong.status_code == 422
     assert (await harbour.send("/servers/none/play")).status_code == 404
+
+
+async def test_an_episode_of_several_servers_that_was_opened_to_be_played_has_its_page(
+    harbour: ShownGateway,
+) -> None:
+    asked = {
+        "source": {"kind": "servers", "names": ["harbour", "mcp"]},
+        "labels": {"played": "by hand"},
+    }
+    made = await harbour.stranger.post("/v1/episodes", json=asked, headers=KEY)
+    page = await harbour.page(f"/episodes/{made.json()['id']}/play")
+    assert "Call tools of harbour, mcp" in page
 
 
 async def test_what_others_wrote_breaks_no_page_of_a_server(harbour: ShownGateway) -> None:

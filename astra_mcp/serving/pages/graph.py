@@ -91,7 +91,7 @@ def draw(sub_tasks: Sequence[SubTask]) -> Drawing | None:
         return None
     named = [_Named(s.id, str(s.id), s.tool or "", s.question or "") for s in sub_tasks]
     edges = [_Edge(d, s.id) for s in sub_tasks for d in s.dependencies]
-    return _place(named, depths, edges, gap=_GAP_X)
+    return _place(named, {**depths}, edges, gap=_GAP_X)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ def _levels(keys: Sequence[str], edges: Sequence[_Edge]) -> dict[Hashable, int]:
     levels: dict[Hashable, int] = {}
     starts = [key for key in waiting if key not in led_to]
     for start in [starts, *([key] for key in waiting)]:
-        queue = deque(key for key in start if key not in levels)
+        queue = deque[Hashable](key for key in start if key not in levels)
         levels.update(dict.fromkeys(queue, 0))
         while queue:
             key = queue.popleft()

@@ -7,7 +7,7 @@ those that were opened for it are played, so that nobody disturbs an agent by lo
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import quote, urlencode
 
 import anyio.to_thread
@@ -22,7 +22,7 @@ from astra_mcp.serving.pages.fields import fields_of, read_fields, read_object
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer, cut_text
 from astra_mcp.types import JsonObject, ServerKind
-from gateway.api.wire import EpisodeRequest, SourceEnvironment, SourceServers
+from gateway.api.wire import EpisodeRequest, EpisodeState, SourceEnvironment, SourceServers
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import read_record
 
@@ -59,12 +59,16 @@ class _Place(NamedTuple):
         return f"{self.part_path}/{quote(self.name)}"
 
 
-def _place_of(source: Mapping[str, Any]) -> _Place:
-    if source["kind"] == "servers":
-        name = str(source["names"][0])
-        return _Place("Servers", "/servers", name, f"Call tools of {name}")
-    name = str(source["name"])
-    return _Place("Environments", "/environments", name, f"Play {name}")
+def _place_of(state: EpisodeState) -> _Place:
+    match state.source["kind"]:
+        case "environment":
+            name = str(state.source["name"])
+            return _Place("Environments", "/environments", name, f"Play {name}")
+        case "servers":
+            names = [str(name) for name in cast("list[object]", state.source["names"])]
+            return _Place("Servers", "/servers", names[0], f"Call tools of {', '.join(names)}")
+        case _:
+            return _Place("Episodes", "/episodes", state.id, f"Play episode {state.id[:12]}")
 
 
 class PlayPages:
@@ -200,7 +204,7 @@ class PlayPages:
             "play",
             code=code,
             state=state,
-            place=_place_of(state.source),
+            place=_place_of(state),
             acts=any(u.kind is ServerKind.DEPLOYED for u in episode.own_upstreams),
             num_sub_tasks=len(record.opened.job),
             prompt=cut_text(episode.prompt or ""),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from urllib.parse import urlencode
 
 import anyio.to_thread
@@ -75,7 +76,7 @@ class RegistryPages:
         number = max(1, _number(request.query_params.get("page")))
         query = urlencode(asked)
         lead = partial("/registry?{}page={}".format, f"{query}&" if query else "")
-        shown = {
+        shown: dict[str, Any] = {
             "asked": asked,
             "stats": stats,
             "facets": facets_of(stats)._asdict(),
@@ -105,7 +106,7 @@ class RegistryPages:
         )
 
     async def _searched(
-        self, request: Request, asked: Mapping[str, str], number: int, shown: Mapping[str, object]
+        self, request: Request, asked: Mapping[str, str], number: int, shown: Mapping[str, Any]
     ) -> Response:
         scope, by, fault = scope_of(asked)
         answer = SearchAnswer(hits=(), searched=0, embedded=0)

@@ -142,7 +142,9 @@ class WorkerFigures:
 
     async def of(self, servers: Collection[str]) -> GatheredFigures:
         """Join what all workers say of some servers, by their names."""
-        texts = await self._others.metrics_of_others(servers) if servers else {}
+        texts: Mapping[int, bytes | None] = {}
+        if servers:
+            texts = await self._others.metrics_of_others(servers)
         told = {
             worker: await anyio.to_thread.run_sync(_read, text.decode())
             for worker, text in texts.items()

@@ -79,9 +79,7 @@ class ServerPages:
 
     async def show_one(self, request: Request) -> Response:
         """Show one server; one whose tools nobody has asked for yet is not started for it."""
-        upstream = self._parts.catalog.upstream(request.path_params["name"])
-        if upstream.kind is not ServerKind.DEPLOYED:
-            await upstream.prepare()
+        upstream = await self._known(request.path_params["name"])
         tools = upstream.tools
         begin = min(_number(request.query_params.get("from")), max(0, len(tools) - 1))
         begin = begin // _TOOLS * _TOOLS
@@ -111,6 +109,13 @@ class ServerPages:
             graph_fault=fault,
         )
 
+    async def _known(self, name: str) -> Upstream:
+        """Find a server, with its tools where that starts nothing."""
+        upstream = self._parts.catalog.upstream(name)
+        if upstream.kind is not ServerKind.DEPLOYED:
+            await upstream.prepare()
+        return upstream
+
     async def _graph(self, request: Request, upstream: Upstream) -> tuple[ServerGraph | None, str]:
         """The graph of a server; where it cannot be read, the rest of the page is of use all the same."""
         names = [tool.name for tool in upstream.tools]
@@ -132,8 +137,8 @@ class ServerPages:
 
     async def raw_tool(self, request: Request) -> Response:
         """Hand over a tool as the gateway knows it, whole."""
-        upstream = self._parts.catalog.upstream(request.path_params["name"])
-        number = request.path_params["n"]
+        upstream = await self._known(request.path_params["name"])
+        number: int = request.path_params["n"]
         if number >= len(upstream.tools):
             raise UnknownNameError(f"{upstream.name} has no tool {number}: count from 0")
         content = await anyio.to_thread.run_sync(_written, upstream.tools[number])
