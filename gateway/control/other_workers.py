@@ -21,6 +21,8 @@ from gateway.api.settings import FIRST
 from gateway.api.wire import EpisodeCreated, EpisodeRequest, EpisodeState, WorkerInfo
 from gateway.edge.workers import OwnWorkerInfo
 
+__all__ = ["Fleet", "Slice", "open_fleet"]
+
 ASK_SECONDS = 10.0
 """Deadline of a question that every worker is asked."""
 DESCRIBE_SECONDS = 2.0
