@@ -240,9 +240,9 @@ async def test_figures_are_joined_of_all_workers_that_answer() -> None:
     own, other = Metrics(), Metrics()
     count(own, ("tool", 1.0, False), ("tool", 4.0, True))
     count(other, ("tool", 4.0, False), ("upstream", 70_000.0, True), ("tool", 4.5, True))
-    catalog = InMemoryCatalog(InMemoryServer("harbour", weigh), InMemoryServer("quiet", weigh))
-    figures = WorkerFigures(own, FakeOtherWorkers(other), catalog)
-    found, since = await figures.of(["harbour", "quiet"])
+    figures = WorkerFigures(own, FakeOtherWorkers(other))
+    servers = [InMemoryServer(name, weigh) for name in ("harbour", "quiet")]
+    found, since = await figures.of(servers)
     harbour, quiet = found["harbour"], found["quiet"]
     assert (harbour.calls, harbour.errors, harbour.half_within) == (5, 3, "up to 5 ms")
     assert [(each.origin, sum(each.counts), each.errors) for each in harbour.times] == [

@@ -172,7 +172,7 @@ async def open_shown_gateway(
             episodes=episodes,
             index=index,
             database=database,
-            figures=WorkerFigures(metrics, fleet, catalog),
+            figures=WorkerFigures(metrics, fleet),
             tool_search=tool_search,
             bundle_of=bundles.get,
             verdict_of=verdict_of,

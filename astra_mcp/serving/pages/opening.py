@@ -54,7 +54,7 @@ class OwnPages:
                 episodes=parts.episodes,
                 index=index,
                 database=parts.database,
-                figures=WorkerFigures(parts.metrics, fleet, parts.catalog),
+                figures=WorkerFigures(parts.metrics, fleet),
                 tool_search=tool_search,
                 bundle_of=_bundles_of(parts.catalog),
                 verdict_of=_verdicts_of(parts.settings),

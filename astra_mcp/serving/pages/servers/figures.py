@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol
 import anyio.to_thread
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.api.seams import Catalog, MeteredUpstream
+from gateway.api.seams import MeteredUpstream, Upstream
 from gateway.edge.metrics import CallTimes, Metrics
 
 __all__ = ["Bar", "GatheredFigures", "ServerFigures", "Since", "WorkerFigures"]
@@ -112,7 +112,7 @@ class GatheredFigures(NamedTuple):
     """Figures of servers, of all workers."""
 
     servers: Mapping[str, ServerFigures]
-    """Of all that were asked for."""
+    """By name; of all that were asked for."""
     since: Since
 
 
@@ -127,24 +127,22 @@ class OtherWorkers(Protocol):
 class WorkerFigures:
     """Gathers them; in the first worker, which alone may ask the others."""
 
-    def __init__(self, metrics: Metrics, others: OtherWorkers, catalog: Catalog) -> None:
+    def __init__(self, metrics: Metrics, others: OtherWorkers) -> None:
         """Begin with this process.
 
         Args:
             metrics: Of this process, from its beginning.
             others: Are asked at each look.
-            catalog: Its servers count their own connections.
         """
         self._metrics = metrics
         self._others = others
-        self._catalog = catalog
         self._began = datetime.fromtimestamp(time.time(), UTC)
 
-    async def of(self, servers: Collection[str]) -> GatheredFigures:
-        """Join what all workers say of some servers, by their names."""
+    async def of(self, servers: Sequence[Upstream]) -> GatheredFigures:
+        """Join what all workers say of some servers."""
         texts: Mapping[int, bytes | None] = {}
         if servers:
-            texts = await self._others.metrics_of_others(servers)
+            texts = await self._others.metrics_of_others([server.name for server in servers])
         told = {
             worker: await anyio.to_thread.run_sync(_read, text.decode())
             for worker, text in texts.items()
@@ -153,20 +151,17 @@ class WorkerFigures:
         began = [self._began, *(each.began for each in told.values() if each.began is not None)]
         silent = sorted(texts.keys() - told.keys())
         return GatheredFigures(
-            servers={name: self._joined(name, told) for name in servers},
+            servers={server.name: self._joined(server, told) for server in servers},
             since=Since(max(began), 1 + len(told), silent),
         )
 
-    def _joined(self, name: str, told: Mapping[int, "_Told"]) -> ServerFigures:
-        usage = Counter[str]()
-        upstream = self._catalog.upstream(name)
-        if isinstance(upstream, MeteredUpstream):
-            usage.update(upstream.usage)
-        times = list(self._metrics.calls_of(name))
+    def _joined(self, server: Upstream, told: Mapping[int, "_Told"]) -> ServerFigures:
+        usage = Counter[str](server.usage if isinstance(server, MeteredUpstream) else ())
+        times = list(self._metrics.calls_of(server.name))
         for each in told.values():
-            times += each.times.get(name, ())
-            usage.update(each.usage.get(name, {}))
-        failed_at = [worker for worker, each in told.items() if name in each.down]
+            times += each.times.get(server.name, ())
+            usage.update(each.usage.get(server.name, {}))
+        failed_at = [worker for worker, each in told.items() if server.name in each.down]
         return ServerFigures(times=_by_origin(times), usage=dict(usage), failed_at=failed_at)
 
 

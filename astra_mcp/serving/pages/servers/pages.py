@@ -15,7 +15,6 @@ from astra_mcp.errors import RegistryError, UnknownNameError
 from astra_mcp.serving.pages.environments import ToolView, tool_view
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer, cut_text
-from astra_mcp.serving.pages.servers.figures import ServerFigures
 from astra_mcp.serving.pages.servers.transitions import ServerGraph, read_graph
 from astra_mcp.serving.pages.servers.views import author_rows, choose, server_row
 from astra_mcp.types import ServerKind, ServerStatus, ToolSpec
@@ -55,13 +54,13 @@ class ServerPages:
         number = min(_number(request.query_params.get("page")) or 1, num_pages)
         begin = (number - 1) * _PAGE
         shown = found[begin : begin + _PAGE]
-        figures, since = await self._parts.figures.of([upstream.name for upstream in shown])
+        figures, since = await self._parts.figures.of(shown)
         query = urlencode(asked)
         lead = partial("/servers?{}page={}".format, f"{query}&" if query else "")
         return self._renderer.page(
             request,
             "servers",
-            rows=[server_row(u, figures.get(u.name, ServerFigures())) for u in shown],
+            rows=[server_row(u, figures[u.name]) for u in shown],
             asked=asked,
             kinds=list(ServerKind),
             statuses=list(ServerStatus),
@@ -85,7 +84,7 @@ class ServerPages:
         begin = begin // _TOOLS * _TOOLS
         graph, fault = await self._graph(request, upstream)
         views = await anyio.to_thread.run_sync(_views, tools[begin : begin + _TOOLS])
-        figures, since = await self._parts.figures.of([upstream.name])
+        figures, since = await self._parts.figures.of([upstream])
         row = server_row(upstream, figures[upstream.name])
         here = f"/servers/{upstream.name}"
         lead = partial("{}?from={}#tools".format, here)
