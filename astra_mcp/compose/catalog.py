@@ -270,6 +270,7 @@ class GatewayParts:
     catalog: PublishedCatalog
     episodes: Episodes
     database: Database
+    metrics: Metrics
 
 
 OpenPages = Callable[[GatewayParts], AbstractAsyncContextManager[Pages]]
@@ -331,6 +332,7 @@ async def open_gateway(
                 catalog=catalog,
                 episodes=episodes,
                 database=database,
+                metrics=metrics,
             ),
         ) as pages,
         open_app(

@@ -8,7 +8,7 @@ holds a key or an episode's address.
 import base64
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import count
 from typing import Any, Self, TypeVar, cast
@@ -251,9 +251,14 @@ class GatewayClient:
         """
         return cast("JsonObject", _decode(await self._request("GET", "/readyz")))
 
-    async def metrics(self) -> bytes:
-        """Read the metrics in Prometheus' text format, of all workers."""
-        response = await self._request("GET", "/metrics")
+    async def metrics(self, servers: Collection[str] = ()) -> bytes:
+        """Read the metrics in Prometheus' text format, of all workers.
+
+        Args:
+            servers: What is counted by server is told of these alone; empty for all.
+        """
+        query = urlencode([("server", name) for name in servers])
+        response = await self._request("GET", f"/metrics{'?' if query else ''}{query}")
         if response.is_success:
             return response.body
         raise _refusal(response.status, _decode(response))

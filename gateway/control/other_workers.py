@@ -5,7 +5,7 @@ the others as any orchestrator does. Knows nothing of how episodes run.
 """
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -20,6 +20,8 @@ from gateway.api.connections import NO_FILES
 from gateway.api.settings import FIRST
 from gateway.api.wire import EpisodeCreated, EpisodeRequest, EpisodeState, WorkerInfo
 from gateway.edge.workers import OwnWorkerInfo
+
+__all__ = ["Fleet", "Slice", "open_fleet"]
 
 ASK_SECONDS = 10.0
 """Deadline of a question that every worker is asked."""
@@ -147,17 +149,25 @@ class Fleet:
         """Tell where every other worker stands; one that does not answer is not ready."""
         return await self._of_all(self._describe)
 
-    async def metrics_of_others(self) -> dict[int, bytes | None]:
-        """Read every other worker's metrics; None where one does not answer."""
-        return dict(zip(self._siblings, await self._of_all(self._metrics), strict=True))
+    async def metrics_of_others(self, servers: Collection[str] = ()) -> dict[int, bytes | None]:
+        """Read every other worker's metrics; None where one does not answer.
+
+        Args:
+            servers: See :meth:`GatewayClient.metrics`.
+        """
+
+        async def ask(worker: int) -> bytes | None:
+            return await self._metrics(worker, servers)
+
+        return dict(zip(self._siblings, await self._of_all(ask), strict=True))
 
     async def _of_all(self, ask: Callable[[int], Awaitable[Answer]]) -> list[Answer]:
         """Ask every other worker at once."""
         return await map_concurrently(ask, self._siblings, limit=len(self._siblings) or 1)
 
-    async def _metrics(self, worker: int) -> bytes | None:
+    async def _metrics(self, worker: int, servers: Collection[str]) -> bytes | None:
         try:
-            return await self._ask_soon(worker, lambda client: client.metrics())
+            return await self._ask_soon(worker, lambda client: client.metrics(servers))
         except (WorkerError, RefusedError):
             return None
 

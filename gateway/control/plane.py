@@ -480,10 +480,13 @@ def build_control_plane(  # noqa: PLR0913 - one parameter for each thing that it
         count = len(catalog.summaries())
         return Health(status="not ready" if missing else "ok", missing=missing, environments=count)
 
-    async def render_metrics() -> Response:
-        """Render the metrics for Prometheus; the first of several workers joins those of all."""
-        text = metrics.render()
-        others = await fleet.metrics_of_others()
+    async def render_metrics(server: Annotated[tuple[str, ...], Query()] = ()) -> Response:
+        """Render the metrics for Prometheus; the first of several workers joins those of all.
+
+        What is counted by server is told of those that `server` names alone, where it stands there.
+        """
+        text = metrics.render(server)
+        others = await fleet.metrics_of_others(server)
         if others:
             text = merge({fleet.worker_info.index: text, **others})
         return Response(text, media_type=METRICS_CONTENT_TYPE)

@@ -9,10 +9,10 @@ import platform
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -22,10 +22,11 @@ from prometheus_client.registry import Collector
 
 from astra_mcp import __version__
 from astra_mcp.call_record import EpisodeId
+from astra_mcp.types import Origin
 from gateway.api.seams import Catalog, MeteredUpstream
 from gateway.edge.security import Plane
 
-__all__ = ["METRICS_CONTENT_TYPE", "Metrics", "merge"]
+__all__ = ["METRICS_CONTENT_TYPE", "CallTimes", "Metrics", "merge"]
 
 METRICS_CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -53,15 +54,28 @@ Read = Callable[[], Mapping[Labels, float]]
 _Numbers = CounterMetricFamily | GaugeMetricFamily
 
 
+class CallTimes(NamedTuple):
+    """How long the calls of a server took whose results are of one author, and how many were errors."""
+
+    origin: str
+    """The author."""
+    bounds: Sequence[float]
+    """In seconds, ascending; each is the longest of its calls."""
+    counts: Sequence[int]
+    """Calls up to each bound and above the one before."""
+    errors: int
+
+
 class _Times:
     """How often something took how long."""
 
-    __slots__ = ("bounds", "counts", "seconds")
+    __slots__ = ("bounds", "counts", "errors", "seconds")
 
     def __init__(self, bounds: Sequence[float] = _BOUNDS) -> None:
         self.bounds = bounds
         self.counts = [0] * len(bounds)
         self.seconds = 0.0
+        self.errors = 0
 
     def observe(self, seconds: float) -> None:
         """Count one."""
@@ -122,7 +136,9 @@ class Metrics(Collector):
                 self._start(episode, event["n"], event["server"] or _UNLISTED)
             case "call_finished":
                 server = self._finish(episode, event["n"])
-                self._calls[server, event["origin"]].observe(event["latency_ms"] / 1000)
+                times = self._calls[server, event["origin"]]
+                times.observe(event["latency_ms"] / 1000)
+                times.errors += event["result"]["is_error"]
                 if "injected" in event:
                     self._injected[event["injected"],] += 1
             case "episode_opened":
@@ -238,9 +254,23 @@ class Metrics(Collector):
             },
         )
 
-    def render(self) -> bytes:
-        """Write all metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+    def calls_of(self, server: str) -> Sequence[CallTimes]:
+        """Tell what became of the calls of one server, by the authors of the results."""
+        found = [(o, self._calls.get((server, o))) for o in Origin]
+        return [CallTimes(o, t.bounds, tuple(t.counts), t.errors) for o, t in found if t]
+
+    def render(self, servers: Collection[str] = ()) -> bytes:
+        """Write the metrics in Prometheus' text format.
+
+        Args:
+            servers: What is counted by server is written of these alone; empty for all.
+        """
+        if not servers:
+            return generate_latest(self._registry)
+        chosen = CollectorRegistry()
+        chosen.register(_OfServers(self, frozenset(servers)))
+        ProcessCollector(registry=chosen)
+        return generate_latest(chosen)
 
     def describe(self) -> Iterable[Metric]:
         """Nothing is known beforehand, so registering asks for no values."""
@@ -249,18 +279,24 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Put all numbers into words."""
         self._drop_gone()
-        yield _histogram(
-            "astra_mcp_call_seconds",
-            "Time from the start of a call to its result, by server and by the author of the result.",
-            ("server", "origin"),
-            self._calls,
+        yield from _of_calls(self._calls, self._waits)
+        yield from self._of_process()
+
+    def collect_of(self, servers: Collection[str]) -> Iterator[Metric]:
+        """Put all numbers into words, but of these servers alone."""
+        self._drop_gone()
+        calls, waits = (
+            {labels: times for labels, times in series.items() if labels[0] in servers}
+            for series in (self._calls, self._waits)
         )
-        yield _histogram(
-            "astra_mcp_call_wait_seconds",
-            "Time that a call waited for the earlier ones of its episode to its server.",
-            ("server",),
-            self._waits,
-        )
+        yield from _of_calls(calls, waits)
+        for family in self._of_process():
+            family.samples = [
+                s for s in family.samples if s.labels.get("server") in {None, *servers}
+            ]
+            yield family
+
+    def _of_process(self) -> Iterator[Metric]:
         yield _histogram(
             "astra_mcp_event_loop_late_seconds",
             "How late the event loop came to what was due, 100 times a second while requests come.",
@@ -294,13 +330,6 @@ class Metrics(Collector):
             lambda: {(__version__, platform.python_version()): 1},
         )
         self._read_from(
-            CounterMetricFamily,
-            "astra_mcp_calls",
-            "Finished tool calls by server and by the author of the result.",
-            ("server", "origin"),
-            lambda: {labels: sum(times.counts) for labels, times in self._calls.items()},
-        )
-        self._read_from(
             GaugeMetricFamily,
             "astra_mcp_calls_running",
             "Calls under way, those that wait for their turn included.",
@@ -330,6 +359,51 @@ class Metrics(Collector):
             ("plane", "status"),
             lambda: {(p.value, str(status)): n for (p, status), n in self._requests.items()},
         )
+
+
+class _OfServers(Collector):
+    """The metrics of a process, of some servers alone."""
+
+    def __init__(self, metrics: Metrics, servers: Collection[str]) -> None:
+        self._metrics = metrics
+        self._servers = servers
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is known beforehand."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Put their numbers into words."""
+        return self._metrics.collect_of(self._servers)
+
+
+def _of_calls(calls: Mapping[Labels, _Times], waits: Mapping[Labels, _Times]) -> Iterator[Metric]:
+    yield _histogram(
+        "astra_mcp_call_seconds",
+        "Time from the start of a call to its result, by server and by the author of the result.",
+        ("server", "origin"),
+        calls,
+    )
+    yield _histogram(
+        "astra_mcp_call_wait_seconds",
+        "Time that a call waited for the earlier ones of its episode to its server.",
+        ("server",),
+        waits,
+    )
+    finished = CounterMetricFamily(
+        "astra_mcp_calls",
+        "Finished tool calls by server and by the author of the result.",
+        labels=("server", "origin"),
+    )
+    errors = CounterMetricFamily(
+        "astra_mcp_call_errors",
+        "Those of them whose result is an error, by server and by the author of the result.",
+        labels=("server", "origin"),
+    )
+    for labels, times in sorted(calls.items()):
+        finished.add_metric(labels, sum(times.counts))
+        errors.add_metric(labels, times.errors)
+    yield from (finished, errors)
 
 
 def _histogram(

@@ -25,6 +25,8 @@ class Scope:
     """None means crawled tools too, which have no types and are published only on request."""
     server: str | None = None
     """The name that it is published by."""
+    source: str | None = None
+    """Where its document is from."""
 
 
 LIVE_TOOLS = Scope()
@@ -78,6 +80,7 @@ def tools_in(scope: Scope) -> Select[str | None]:
         ServerRow.language: scope.language,
         ServerRow.provenance: scope.provenance,
         ServerRow.name: scope.server,
+        ServerRow.source: scope.source,
     }
     for column, value in conditions.items():
         if value is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from astra_mcp.errors import RegistryError
@@ -14,7 +14,7 @@ from registry.store.shared_transactions import SharedTransactions
 from registry.store.statements import insert_or_replace
 from registry.store.tables import ItemRow, table_of
 
-__all__ = ["DatabaseItemStore"]
+__all__ = ["DatabaseItemStore", "find_outcomes", "runs_with"]
 
 _ITEMS = table_of(ItemRow)
 
@@ -58,6 +58,38 @@ class DatabaseItemStore:
                 "outcome": outcome.model_dump(mode="json"),
             }
         )
+
+
+def runs_with(session: Session, stage: str, item: str) -> tuple[str, ...]:
+    """Name the runs in which something became of an item in a stage, sorted; one look for each run."""
+    columns = _ITEMS.c
+    found: list[str] = []
+    run = session.scalar(select(func.min(columns.run)))
+    while run is not None:
+        key = (columns.run == run, columns.stage == stage, columns.item == storable_key(item))
+        if session.scalar(select(columns.run).where(*key)) is not None:
+            found.append(run)
+        run = session.scalar(select(func.min(columns.run)).where(columns.run > run))
+    return tuple(found)
+
+
+def find_outcomes(
+    session: Session, run: str, stage: str, items: Sequence[str]
+) -> tuple[Outcome, ...]:
+    """Read what became of items in a stage of a run, in their order; those that are not there are left out.
+
+    Raises:
+        RegistryError: What stands there is no outcome.
+    """
+    keys = [(storable_key(run), storable_key(stage), storable_key(item)) for item in items]
+    found = [each for each in _find(session, keys) if each is not None]
+    try:
+        return tuple(map(Outcome.model_validate, found))
+    except ValueError:
+        raise RegistryError(
+            f"what the registry keeps of the stage {stage!r} of the run {run!r} is damaged: restore the "
+            "registry, or name another run"
+        ) from None
 
 
 def _find(session: Session, keys: Sequence[tuple[str, str, str]]) -> list[dict[str, Any] | None]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -16,14 +16,19 @@ from registry.store.statements import batches
 from registry.store.tables import ServerRow, ServerToolRow, ToolRow
 
 __all__ = [
+    "ListedServer",
     "ServerFilter",
     "StoredServer",
     "StoredTool",
+    "Twin",
     "count_servers",
     "facet_values",
     "find_server",
     "list_servers",
     "load_servers",
+    "page_of_servers",
+    "servers_of_tools",
+    "twins_of",
 ]
 
 _BATCH_ROWS = 500
@@ -43,6 +48,31 @@ class ServerFilter:
     provenance: str | None = None
     domain: str | None = None
     language: str | None = None
+    words: str | None = None
+    """Part of its name or its title, in small or large letters."""
+
+
+class ListedServer(NamedTuple):
+    """A server in a list, without its tools."""
+
+    name: str
+    title: str
+    source: str
+    provenance: str
+    domain: str | None
+    language: str | None
+    status: str
+    reason: str | None
+    num_tools: int
+    """Those that are kept."""
+
+
+class Twin(NamedTuple):
+    """A server with the same tools as another one."""
+
+    name: str
+    status: str
+    reason: str | None
 
 
 class StoredTool(ToolPlace):
@@ -86,6 +116,51 @@ def list_servers(
     # Sorted here: databases differ in how they compare texts.
     behind = sorted(name for name in names if after is None or name > after)
     return load_servers(session, behind[:limit])
+
+
+def page_of_servers(
+    session: Session, where: ServerFilter, *, offset: int, limit: int
+) -> tuple[ListedServer, ...]:
+    """List a part of the servers that a filter means, by name in the order of the database.
+
+    Args:
+        session: Sees one state of the database.
+        where: Which ones.
+        offset: So many come before.
+        limit: At most so many.
+    """
+    columns = [col(getattr(ServerRow, name)) for name in ("id", *ListedServer._fields[:-1])]
+    listed = select(*columns).where(*_conditions(where)).order_by(col(ServerRow.name))
+    rows = session.execute(listed.offset(offset).limit(limit)).all()
+    server = col(ServerToolRow.server_id)
+    kept = select(server, func.count()).where(
+        server.in_([row.id for row in rows]), col(ServerToolRow.status) == "kept"
+    )
+    counts = {id_: count for id_, count in session.execute(kept.group_by(server))}  # noqa: C416 - rows
+    return tuple(ListedServer._make((*row[1:], counts.get(row.id, 0))) for row in rows)
+
+
+def twins_of(session: Session, name: str, *, limit: int) -> tuple[Twin, ...]:
+    """Find other servers whose kept tools are the same, in the same order; by name."""
+    own = select(col(ServerRow.tools_hash)).where(col(ServerRow.name) == name).scalar_subquery()
+    columns = (col(ServerRow.name), col(ServerRow.status), col(ServerRow.reason))
+    same = select(*columns).where(col(ServerRow.tools_hash) == own, col(ServerRow.name) != name)
+    rows = session.execute(same.order_by(col(ServerRow.name)).limit(limit))
+    return tuple(Twin(*row) for row in rows)
+
+
+def servers_of_tools(session: Session, hashes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Name the servers that list tools, kept or rejected, by the hash of the tool; sorted."""
+    found: dict[str, set[str]] = {}
+    for batch in batches(hashes, _BATCH_ROWS):
+        listed = (
+            select(col(ServerToolRow.tool_hash), col(ServerRow.name))
+            .join(ServerRow, col(ServerRow.id) == col(ServerToolRow.server_id))
+            .where(col(ServerToolRow.tool_hash).in_(batch))
+        )
+        for tool, server in session.execute(listed):
+            found.setdefault(str(tool), set()).add(server)
+    return {tool: tuple(sorted(names)) for tool, names in found.items()}
 
 
 def count_servers(session: Session, where: ServerFilter | None = None) -> int:
@@ -144,9 +219,14 @@ def load_servers(session: Session, names: Iterable[str]) -> tuple[StoredServer, 
 
 
 def _conditions(where: ServerFilter | None) -> Iterator[ColumnElement[bool]]:
-    for name, value in asdict(where or ServerFilter()).items():
+    asked = asdict(where or ServerFilter())
+    words = asked.pop("words")
+    for name, value in asked.items():
         if value is not None:
             yield getattr(ServerRow, name) == value
+    if words is not None:
+        names = (col(ServerRow.name), col(ServerRow.title))
+        yield or_(*(name.icontains(words, autoescape=True) for name in names))
 
 
 def _tools_of(session: Session, ids: Sequence[int]) -> dict[int, list[StoredTool]]:

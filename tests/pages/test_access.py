@@ -41,7 +41,10 @@ async def test_every_address_answers_401_without_a_session(shown: ShownGateway) 
 
 async def test_every_answer_forbids_frames_foreign_content_and_keeping(shown: ShownGateway) -> None:
     for client in (shown.stranger, shown.browser):
-        for path in ("/", "/environments", "/environments/none", "/episodes", "/login/wrong"):
+        for path in (
+            *("/", "/environments", "/environments/none", "/servers/harbour", "/registry"),
+            *("/episodes", "/login/wrong"),
+        ):
             answer = await client.get(path)
             policy = dict(
                 part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; ")

@@ -152,11 +152,11 @@ def test_a_graph_has_a_column_for_each_hop_level_and_no_two_nodes_in_one_place()
 
     drawing = draw([sub(1), sub(2), sub(3, 1), sub(4, 1, 2), sub(5, 3, 1)])
     assert drawing is not None
-    places = {node.id: (node.x, node.y) for node in drawing.nodes}
+    places = {node.key: (node.x, node.y) for node in drawing.nodes}
     assert len(set(places.values())) == 5
     assert places[1][0] == places[2][0] < places[3][0] == places[4][0] < places[5][0]
     assert all(x + drawing.node_width <= drawing.width for x, _ in places.values())
     assert all(y + drawing.node_height <= drawing.height for _, y in places.values())
     assert len(drawing.arrows) == 5
-    assert all(len(node.tool) < 25 for node in drawing.nodes)
+    assert all(len(node.label) < 25 for node in drawing.nodes)
     assert draw([sub(1, 2), sub(2, 1)]) is None

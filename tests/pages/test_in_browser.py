@@ -2,19 +2,25 @@
 
 import json
 import shutil
+import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
+from astra_mcp.pipeline import ItemStatus, Outcome, StoredItem
+from astra_mcp.synthesis.trajectories.chain import Chain, ChainOrigin, FoundChain, ToolRef
 from astra_mcp.trajectory import (
     AssistantMessage,
     SystemMessage,
     TrajectoryWriter,
     read_trajectories,
 )
+from registry.store.database import open_database
+from registry.store.items import DatabaseItemStore
 from training.rewards.score import (
     Assessment,
     Dimension,
@@ -26,12 +32,25 @@ from training.rewards.score import (
 )
 
 from command_line import ServedHome, served_home
+from deployed_workshop import raw_entry, write_config
 
 pytestmark = pytest.mark.foreign
 
 EXTRA = "playwright and axe-playwright-python not present: install the extra dev"
 ENVIRONMENT = "rental-move-in"
 HOSTILE = "<script>document.title='taken'</script>\u202e" + "w" * 3000
+FUNCTIONS = [
+    {
+        "name": name,
+        "description": f"{what} {HOSTILE}",
+        "parameters": {"type": "dict", "properties": {f"a{HOSTILE}": {"type": "float"}}},
+    }
+    for name, what in (
+        *(("tide", "Tell the height of the tide at an hour."), ("ships", "List the ships.")),
+        *(("fee", "Compute what a ship pays for a night."), ("x", "")),
+    )
+]
+"""Tools of the server ``harbour``, which would take over a page."""
 WIDTHS = (390, 1280, 2560)
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 UNREACHED = """[...document.querySelectorAll(".scroll, pre, .passage")].filter((box) =>
@@ -41,9 +60,49 @@ UNREACHED = """[...document.querySelectorAll(".scroll, pre, .passage")].filter((
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedHome]:
-    """A gateway process; tests do not stop it."""
-    with served_home(tmp_path_factory.mktemp("shown") / "home") as running:
+    """A gateway process with servers of every kind; tests do not stop it."""
+    home = tmp_path_factory.mktemp("shown") / "home"
+    config = write_config(home.parent, workshop=raw_entry())
+    with served_home(home, "--mcp-config", str(config)) as running:
+        document = home.parent / "harbour.json"
+        document.write_text(json.dumps(FUNCTIONS))
+        assert running.run_program("registry", "import", str(document)).returncode == 0
+        anyio.run(keep_chains, home)
+        wait_for_server(running, "harbour")
         yield running
+
+
+async def keep_chains(home: Path) -> None:
+    """Keep what a run of synthesis would of the documented server: chains with a way back."""
+    async with open_database(f"sqlite:///{home / 'registry.db'}") as database:
+        made = [
+            _chain("tide", "ships", "fee"),
+            _chain("ships", "tide", "ships"),
+            _chain("fee", "fee"),
+        ]
+        done = Outcome(
+            item="harbour", input_hash="h", status=ItemStatus.FINISHED, outputs=tuple(made)
+        )
+        await DatabaseItemStore(database).save("by types", "offline_chains", done)
+
+
+def _chain(*tools: str) -> StoredItem:
+    steps = tuple(ToolRef(server="harbour", tool=tool) for tool in tools)
+    chain = Chain(steps=steps, origin=ChainOrigin.OFFLINE)
+    found = FoundChain(chain=chain, versions={"harbour": "an earlier one"})
+    return StoredItem(id="/".join(tools), value=found.model_dump(mode="json"))
+
+
+def wait_for_server(served: ServedHome, name: str) -> None:
+    """Wait until the gateway publishes a server that was imported."""
+    key = {"Authorization": f"Bearer {served.key}"}
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        listed = httpx.get(f"{served.url}/v1/servers", headers=key, trust_env=False).json()
+        if name in {each["name"] for each in listed}:
+            return
+        time.sleep(0.2)
+    pytest.fail(f"{name} is not published")
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +220,11 @@ def below(served: ServedHome, episode: str) -> Sequence[str]:
 
 
 def addresses(served: ServedHome, *further: str) -> Sequence[str]:
-    own = ("/", "/environments", f"/environments/{ENVIRONMENT}", "/episodes", "/environments/none")
+    own = (
+        *("/", "/environments", f"/environments/{ENVIRONMENT}", "/episodes", "/environments/none"),
+        *("/servers", f"/servers/{ENVIRONMENT}", "/servers/harbour", "/servers/workshop"),
+        *("/registry", "/registry?q=tide&by=words", "/registry/servers/harbour"),
+    )
     return [*(served.url + path for path in own), *further]
 
 
@@ -228,6 +291,27 @@ def test_without_a_script_the_whole_reward_is_earned_and_everything_is_there(
         assert page.locator("main h1").count() == 1, url
         assert len(page.locator("main").inner_text()) > 20, url
     assert [line for line in seen if "404" not in line] == []
+    page.context.close()
+
+
+def test_a_real_servers_tool_is_called_by_hand_after_a_tick_without_a_script(
+    served: ServedHome, chromium: Any
+) -> None:
+    page, seen = enter(served, chromium, java_script_enabled=False)
+    page.goto(f"{served.url}/servers/workshop")
+    page.locator("select[name=tool]").select_option("count")
+    opening = page.get_by_role("button", name="Open an episode")
+    opening.click()  # the browser holds it back
+    assert page.url == f"{served.url}/servers/workshop"
+    page.get_by_label("I know that calls act").check()
+    opening.click()
+    page.wait_for_url("**/play?tool=count")
+    page.get_by_role("button", name="Call count", exact=True).click()
+    page.wait_for_url("**#last-call")
+    assert page.locator("#last-call .result").inner_text() == "1"
+    page.goto(f"{served.url}/servers/workshop")
+    assert page.locator("table.bars").count() == 2
+    assert seen == []
     page.context.close()
 
 

@@ -1,5 +1,6 @@
 """The store of items: what a pipeline saves it finds again, whole."""
 
+from functools import partial
 from hashlib import sha256
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline import ItemStatus, ItemStore, Outcome, StoredItem
 from registry.store.database import Database, open_database
-from registry.store.items import DatabaseItemStore
+from registry.store.items import DatabaseItemStore, find_outcomes, runs_with
 
 OUTCOME = Outcome(
     item="item",
@@ -41,6 +42,22 @@ async def test_an_outcome_belongs_to_its_run_stage_and_item(database: Database) 
     await store.save("run", "stage", OUTCOME)
     for key in (("other", "stage", "item"), ("run", "other", "item"), ("run", "stage", "other")):
         assert await store.find(*key) is None
+
+
+@pytest.mark.both_databases
+async def test_the_runs_of_an_item_are_named_and_several_outcomes_read_at_once(
+    database: Database,
+) -> None:
+    store = DatabaseItemStore(database)
+    for run, stage, item in (
+        *(("b", "stage", "item"), ("a", "stage", "item"), ("c", "other", "item")),
+        *(("d", "stage", "another"), ("a", "stage", "second")),
+    ):
+        await store.save(run, stage, OUTCOME.model_copy(update={"item": item}))
+    assert await database.read(partial(runs_with, stage="stage", item="item")) == ("a", "b")
+    assert await database.read(partial(runs_with, stage="none", item="item")) == ()
+    wanted = partial(find_outcomes, run="a", stage="stage", items=["second", "none", "item"])
+    assert [each.item for each in await database.read(wanted)] == ["second", "item"]
 
 
 async def test_a_later_outcome_replaces_an_earlier_one(database: Database) -> None:

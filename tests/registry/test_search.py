@@ -138,6 +138,7 @@ async def test_only_tools_in_scope_are_found(index: SearchIndex) -> None:
         Scope(domain=Domain.WEATHER): 3,
         Scope(language="zh"): 3,
         Scope(server="weather"): 3,
+        Scope(source="another"): 0,
         Scope(server="weather", language="en"): 0,
         Scope(domain=Domain.SPORTS): 0,
     }

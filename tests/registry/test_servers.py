@@ -16,6 +16,9 @@ from registry.store.servers import (
     find_server,
     list_servers,
     load_servers,
+    page_of_servers,
+    servers_of_tools,
+    twins_of,
 )
 from registry.store.version import published_names
 
@@ -46,6 +49,8 @@ async def _import(database: Database, documents: Sequence[ServerDocument] = DOCU
         (ServerFilter(language="en", source="elsewhere"), ["other"]),
         (ServerFilter(language="zh"), []),
         (ServerFilter(domain="weather"), []),
+        (ServerFilter(words="LIVE"), ["a-live", "b-live"]),
+        (ServerFilter(words="%"), []),
     ],
 )
 async def test_a_filter_finds_the_servers_that_it_means_in_the_order_of_their_names(
@@ -94,3 +99,36 @@ async def test_live_servers_are_published_and_crawled_ones_on_request(database: 
     assert await database.read(published_names) == {"a-live", "b-live", "other"}
     with_crawled = await database.read(partial(published_names, crawled=True))
     assert with_crawled == {"a-live", "b-live", "crawled", "other"}
+
+
+@pytest.mark.both_databases
+async def test_a_page_of_a_list_holds_a_part_and_counts_the_kept_tools(database: Database) -> None:
+    await _import(database)
+    everything = ServerFilter(status=None)
+    pages = [
+        await database.read(partial(page_of_servers, where=everything, offset=offset, limit=2))
+        for offset in (0, 2, 4, 6)
+    ]
+    assert [[each.title for each in page] for page in pages] == [
+        *(["a-live", "b-live"], ["crawled", "other"], ["small"], []),
+    ]
+    assert [each.num_tools for page in pages for each in page] == [3, 3, 3, 3, 0]
+    assert pages[2][0].reason == "too_few_tools"
+    found = ServerFilter(status=None, words="SMA")
+    [small] = await database.read(partial(page_of_servers, where=found, offset=0, limit=9))
+    assert small.title == "small"
+
+
+@pytest.mark.both_databases
+async def test_servers_with_the_same_tools_are_found_and_who_lists_a_tool(
+    database: Database,
+) -> None:
+    same = ("x", "y", "z")
+    await _import(database, [server("a", *same), server("b", *same), server("c", "x", "u", "v")])
+    assert [twin.name for twin in await database.read(partial(twins_of, name="a", limit=9))] == [
+        "b"
+    ]
+    assert await database.read(partial(twins_of, name="c", limit=9)) == ()
+    first = (await database.read(partial(find_server, name="c"))).tools[0].tool_hash
+    listed = await database.read(partial(servers_of_tools, hashes=[first or "", "none"]))
+    assert listed == {first: ("a", "b", "c")}

@@ -12,21 +12,25 @@ from typing import Any
 
 import httpx
 
+from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.acceptance.verdict import Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.serving.pages.access import LoginLinks
 from astra_mcp.serving.pages.app import PagesApp
 from astra_mcp.serving.pages.episode_index import EpisodeIndex, HeardEpisodes, open_index
 from astra_mcp.serving.pages.parts import PageParts
+from astra_mcp.serving.pages.registry.searching import open_tool_search
+from astra_mcp.serving.pages.servers.figures import WorkerFigures
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question
 from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.types import ServerKind
 from gateway.app import open_app
+from gateway.control.other_workers import open_fleet
 from gateway.edge.metrics import Metrics
 from gateway.edge.security import access_rules
 from gateway.edge.workers import ALONE, OwnWorkerInfo
 from gateway.episodes.live import Episodes, open_episodes
-from registry.store.database import open_database
+from registry.store.database import Database, open_database
 
 BASE = "http://127.0.0.1:8420"
 HTML = {"Accept": "text/html,*/*;q=0.8"}
@@ -84,6 +88,7 @@ class ShownGateway:
     home: Path
     episodes: Episodes
     index: EpisodeIndex
+    database: Database
     stranger: httpx.AsyncClient
     """Has no session."""
     browser: httpx.AsyncClient
@@ -155,6 +160,8 @@ async def open_shown_gateway(
         open_database(f"sqlite:///{home / 'registry.db'}") as database,
         open_episodes(catalog, home, secret=b"test", sinks=(metrics, heard)) as episodes,
         open_index(database, home / "records", episodes, heard) as index,
+        open_fleet(worker_info, CONTROL_KEY) as fleet,
+        open_tool_search(Settings(home=home), database) as tool_search,
     ):
         parts = PageParts(
             home=home,
@@ -164,6 +171,9 @@ async def open_shown_gateway(
             catalog=catalog,
             episodes=episodes,
             index=index,
+            database=database,
+            figures=WorkerFigures(metrics, fleet),
+            tool_search=tool_search,
             bundle_of=bundles.get,
             verdict_of=verdict_of,
         )
@@ -189,6 +199,7 @@ async def open_shown_gateway(
                 home=home,
                 episodes=episodes,
                 index=index,
+                database=database,
                 stranger=stranger,
                 browser=browser,
             )

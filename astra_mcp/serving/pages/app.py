@@ -39,8 +39,11 @@ from astra_mcp.serving.pages.home import HomePage
 from astra_mcp.serving.pages.live_list import LiveList
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.play import PlayPages
+from astra_mcp.serving.pages.registry.pages import RegistryPages
 from astra_mcp.serving.pages.rendering import SAFE_HEADERS, Renderer
+from astra_mcp.serving.pages.servers.pages import ServerPages
 from astra_mcp.serving.pages.trajectories.pages import TrajectoryPages
+from gateway.agents.targets import target_at
 from gateway.api.settings import FIRST
 from gateway.edge.keys import is_known
 from gateway.edge.pages import MintedLink
@@ -48,8 +51,10 @@ from gateway.edge.pages import MintedLink
 __all__ = ["PagesApp"]
 
 _MAX_FIELDS = 1000
-_AT = frozenset({"environments", "episodes", "live", "login", "logout", "static"})
-"""First parts of addresses; below ``episodes`` the agents' plane has its own."""
+_AT = frozenset(
+    {"environments", "episodes", "live", "login", "logout", "registry", "servers", "static"}
+)
+"""First parts of addresses; below ``episodes`` and ``servers`` the agents' plane has its own."""
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "There is nothing of this name"),
     (NotAvailableError, 422, "This is not available"),
@@ -92,10 +97,12 @@ class PagesApp:
         for pages in (
             HomePage,
             EnvironmentPages,
+            ServerPages,
             EpisodePages,
             PlayPages,
             LiveList,
             TrajectoryPages,
+            RegistryPages,
         ):
             yield from pages(self._parts, self._renderer).routes()
         yield Route("/login", self._to_start, methods=["GET"])
@@ -106,6 +113,8 @@ class PagesApp:
         path: str = scope["path"]
         if path.startswith("/episodes/"):  # nearly all requests are an agent's
             return not path.endswith("/mcp")
+        if path.startswith("/servers/"):  # where a server may be named `mcp`
+            return target_at(path) is None
         if path == "/":
             return any(
                 name == b"accept" and b"text/html" in value for name, value in scope["headers"]

@@ -13,6 +13,9 @@ from astra_mcp.serving.pages.access import LoginLinks
 from astra_mcp.serving.pages.app import PagesApp
 from astra_mcp.serving.pages.episode_index import HeardEpisodes, open_index
 from astra_mcp.serving.pages.parts import PageParts
+from astra_mcp.serving.pages.registry.searching import open_tool_search
+from astra_mcp.serving.pages.servers.figures import WorkerFigures
+from gateway.control.other_workers import open_fleet
 from gateway.edge.pages import Pages
 
 __all__ = ["OwnPages"]
@@ -37,7 +40,11 @@ class OwnPages:
     async def open(self, parts: GatewayParts) -> AsyncGenerator[Pages]:
         """Show a gateway while the context is open."""
         folder = parts.settings.home / "records"
-        async with open_index(parts.database, folder, parts.episodes, self.heard) as index:
+        async with (
+            open_index(parts.database, folder, parts.episodes, self.heard) as index,
+            open_fleet(parts.worker_info, parts.rules.control_key) as fleet,
+            open_tool_search(parts.settings, parts.database) as tool_search,
+        ):
             shown = PageParts(
                 home=parts.settings.home,
                 control_key=parts.rules.control_key,
@@ -46,6 +53,9 @@ class OwnPages:
                 catalog=parts.catalog,
                 episodes=parts.episodes,
                 index=index,
+                database=parts.database,
+                figures=WorkerFigures(parts.metrics, fleet),
+                tool_search=tool_search,
                 bundle_of=_bundles_of(parts.catalog),
                 verdict_of=_verdicts_of(parts.settings),
             )

@@ -7,9 +7,12 @@ from pathlib import Path
 from astra_mcp.environments.acceptance.verdict import Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.serving.pages.episode_index import EpisodeIndex
+from astra_mcp.serving.pages.registry.searching import ToolSearch
+from astra_mcp.serving.pages.servers.figures import WorkerFigures
 from gateway.api.seams import Catalog
 from gateway.edge.workers import OwnWorkerInfo
 from gateway.episodes.live import Episodes
+from registry.store.database import Database
 
 __all__ = ["PageParts"]
 
@@ -26,6 +29,10 @@ class PageParts:
     catalog: Catalog
     episodes: Episodes
     index: EpisodeIndex
+    database: Database
+    """The registry's."""
+    figures: WorkerFigures
+    tool_search: ToolSearch
     bundle_of: Callable[[str], Bundle | None]
     """The bundle of an environment that is prepared; None for one that has none."""
     verdict_of: Callable[[Bundle], Verdict | None]

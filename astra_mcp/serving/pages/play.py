@@ -1,4 +1,4 @@
-"""An environment played by hand: a form for each tool, calls in a real episode, the reward beside them.
+"""An environment played by hand, or a server's tool called: forms, and calls in a real episode.
 
 The episode is one as every other: opened with its label, recorded, scored, and ended with its limits. Only
 those that were opened for it are played, so that nobody disturbs an agent by looking at it.
@@ -7,7 +7,8 @@ those that were opened for it are played, so that nobody disturbs an agent by lo
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from secrets import token_hex
-from urllib.parse import urlencode
+from typing import NamedTuple, cast
+from urllib.parse import quote, urlencode
 
 import anyio.to_thread
 from starlette.requests import Request
@@ -20,8 +21,8 @@ from astra_mcp.serving.pages.episodes import call_views, find_record
 from astra_mcp.serving.pages.fields import fields_of, read_fields, read_object
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer, cut_text
-from astra_mcp.types import JsonObject
-from gateway.api.wire import EpisodeRequest, SourceEnvironment
+from astra_mcp.types import JsonObject, ServerKind
+from gateway.api.wire import EpisodeRequest, EpisodeState, SourceEnvironment, SourceServers
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import read_record
 
@@ -44,8 +45,34 @@ class _Entered:
     is_json: bool = False
 
 
+class _Place(NamedTuple):
+    """What is played, and where its own page stands."""
+
+    part: str
+    part_path: str
+    name: str
+    title: str
+
+    @property
+    def path(self) -> str:
+        """Of its page."""
+        return f"{self.part_path}/{quote(self.name)}"
+
+
+def _place_of(state: EpisodeState) -> _Place:
+    match state.source["kind"]:
+        case "environment":
+            name = str(state.source["name"])
+            return _Place("Environments", "/environments", name, f"Play {name}")
+        case "servers":
+            names = [str(name) for name in cast("list[object]", state.source["names"])]
+            return _Place("Servers", "/servers", names[0], f"Call tools of {', '.join(names)}")
+        case _:
+            return _Place("Episodes", "/episodes", state.id, f"Play episode {state.id[:12]}")
+
+
 class PlayPages:
-    """Answers where an environment is played."""
+    """Answers where an environment is played, and where the tools of a server are called."""
 
     def __init__(self, parts: PageParts, renderer: Renderer) -> None:
         self._parts = parts
@@ -54,26 +81,46 @@ class PlayPages:
     def routes(self) -> Iterator[Route]:
         """Lay out the addresses."""
         yield Route("/environments/{name}/play", self.open, methods=["POST"])
+        yield Route("/servers/{name}/play", self.open_server, methods=["POST"])
         yield Route("/episodes/{id}/play", self.show, methods=["GET"])
         yield Route("/episodes/{id}/calls", self.call, methods=["POST"])
         yield Route("/episodes/{id}/calls", self.back, methods=["GET"])
         yield Route("/episodes/{id}/close", self.close, methods=["POST"])
 
     async def open(self, request: Request) -> Response:
-        """Open an episode, and lead to it."""
+        """Open an episode of an environment, and lead to it."""
         form: Mapping[str, str] = request.scope["form"]
-        seed = form.get("seed", "").strip() or "0"
-        if not (seed.isascii() and seed.isdigit() and len(seed) < 20 and int(seed) < _MAX_SEED):
-            words = f"The seed is a whole number from 0 to {_MAX_SEED - 1}."
-            return self._renderer.fault(request, 422, "This seed cannot be", words)
         source = SourceEnvironment(
             kind="environment",
             name=request.path_params["name"],
             question=form.get("question") or None,
         )
+        return await self._open(request, source)
+
+    async def open_server(self, request: Request) -> Response:
+        """Open an episode of one server, and lead to the form of a tool; of a real one with consent alone."""
+        form: Mapping[str, str] = request.scope["form"]
+        name: str = request.path_params["name"]
+        upstream = self._parts.catalog.upstream(name)
+        if upstream.kind is ServerKind.DEPLOYED and form.get("acts") != "yes":
+            words = (
+                "What its tools do, such as to write, send, buy or delete, they do: go back, and tick that "
+                "you know it."
+            )
+            return self._renderer.fault(request, 422, f"{name} is a real server", words)
+        return await self._open(request, SourceServers(kind="servers", names=(name,)))
+
+    async def _open(self, request: Request, source: SourceEnvironment | SourceServers) -> Response:
+        form: Mapping[str, str] = request.scope["form"]
+        seed = form.get("seed", "").strip() or "0"
+        if not (seed.isascii() and seed.isdigit() and len(seed) < 20 and int(seed) < _MAX_SEED):
+            words = f"The seed is a whole number from 0 to {_MAX_SEED - 1}."
+            return self._renderer.fault(request, 422, "This seed cannot be", words)
         wanted = EpisodeRequest(source=source, seed=int(seed), labels=_LABEL)
         episode = await self._parts.episodes.create(wanted)
-        return self._renderer.go_to(f"/episodes/{episode.id}/play")
+        tool = form.get("tool", "")
+        query = f"?{urlencode({'tool': tool})}" if tool else ""
+        return self._renderer.go_to(f"/episodes/{episode.id}/play{query}")
 
     async def show(self, request: Request) -> Response:
         """Show the forms of an episode, and what was called so far; one that has ended by itself."""
@@ -143,7 +190,7 @@ class PlayPages:
         if _LABEL.items() <= episode.state().labels.items():
             return episode
         raise NotAvailableError(
-            "this episode was not opened to be played by hand: open one at its environment"
+            "this episode was not opened to be played by hand: open one at its environment or server"
         )
 
     async def _page(
@@ -157,7 +204,8 @@ class PlayPages:
             "play",
             code=code,
             state=state,
-            name=state.source.get("name"),
+            place=_place_of(state),
+            acts=any(u.kind is ServerKind.DEPLOYED for u in episode.own_upstreams),
             num_sub_tasks=len(record.opened.job),
             prompt=cut_text(episode.prompt or ""),
             tools=[tool_view(tool) for tool in episode.tools],

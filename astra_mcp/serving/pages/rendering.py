@@ -21,7 +21,13 @@ from astra_mcp.text.plain import visible
 
 __all__ = ["CUT_AT", "NAVIGATION", "SAFE_HEADERS", "CutText", "Renderer", "cut_text", "pretty_json"]
 
-NAVIGATION = (("Start", "/"), ("Environments", "/environments"), ("Episodes", "/episodes"))
+NAVIGATION = (
+    ("Start", "/"),
+    ("Environments", "/environments"),
+    ("Servers", "/servers"),
+    ("Episodes", "/episodes"),
+    ("Registry", "/registry"),
+)
 """Name and address of each part, in their order."""
 _POLICY = {
     "default-src": "'none'",

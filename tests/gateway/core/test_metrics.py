@@ -64,10 +64,18 @@ def start(metrics: Metrics, n: int, server: str | None = "files", episode: Episo
 
 
 def finish(
-    metrics: Metrics, n: int, episode: EpisodeId = ONE, origin: str = "tool", ms: float = 1.0
+    metrics: Metrics,
+    n: int,
+    episode: EpisodeId = ONE,
+    origin: str = "tool",
+    ms: float = 1.0,
+    *,
+    is_error: bool = False,
+    **more: str,
 ) -> None:
-    event = {"event": "call_finished", "n": n, "origin": origin, "latency_ms": ms}
-    metrics.write(episode, event)
+    result = {"is_error": is_error}
+    event = {"event": "call_finished", "n": n, "origin": origin, "latency_ms": ms, "result": result}
+    metrics.write(episode, {**event, **more})
 
 
 def test_calls_and_times_are_counted_by_server_and_origin(metrics: Metrics) -> None:
@@ -84,6 +92,41 @@ def test_calls_and_times_are_counted_by_server_and_origin(metrics: Metrics) -> N
     assert found["astra_mcp_call_seconds_bucket", "60.0", "tool", "files"] == 1
     assert found["astra_mcp_call_seconds_bucket", "+Inf", "tool", "files"] == 2
     assert found["astra_mcp_call_seconds_sum", "tool", "files"] == pytest.approx(70.001)
+
+
+def test_what_became_of_a_servers_calls_is_told_by_the_author_of_the_result(
+    metrics: Metrics,
+) -> None:
+    for n, (server, origin, ms, is_error) in enumerate(
+        [
+            *(("files", "tool", 1.0, False), ("files", "tool", 3.0, True)),
+            *(("files", "upstream", 70_000.0, True), ("mail", "tool", 1.0, True)),
+        ]
+    ):
+        start(metrics, n, server)
+        finish(metrics, n, origin=origin, ms=ms, is_error=is_error)
+    tool, upstream = metrics.calls_of("files")
+    assert (tool.origin, sum(tool.counts), tool.errors) == ("tool", 2, 1)
+    assert tool.counts[tool.bounds.index(0.001)] == tool.counts[tool.bounds.index(0.005)] == 1
+    assert (upstream.origin, upstream.counts[-1], upstream.errors) == ("upstream", 1, 1)
+    assert metrics.calls_of("none") == []
+    found = samples_of(metrics.render())
+    assert found["astra_mcp_call_errors_total", "tool", "files"] == 1
+    assert found["astra_mcp_call_errors_total", "tool", "mail"] == 1
+
+
+def test_the_numbers_of_some_servers_are_read_without_those_of_the_others(
+    metrics: Metrics,
+) -> None:
+    servers = [DeployedServer(name, {"opened": 1}) for name in ("files", "mail")]
+    metrics.watch_servers(Servers(servers))  # pyright: ignore[reportArgumentType] - as far as they ask it
+    for n, server in enumerate(("files", "mail")):
+        start(metrics, n, server)
+        finish(metrics, n)
+    every, some = samples_of(metrics.render()), samples_of(metrics.render(["files"]))
+    without = {key: value for key, value in every.items() if "mail" not in key}
+    assert {key for key in every if "files" in key} <= some.keys()
+    assert some.keys() == without.keys()
 
 
 def test_a_call_waits_for_the_earlier_ones_of_its_episode_at_its_server_alone(
@@ -193,8 +236,7 @@ def test_a_label_value_may_hold_anything() -> None:
 def test_failures_on_purpose_are_counted_by_kind(metrics: Metrics) -> None:
     for n, kind in enumerate(("timeout", "timeout", "server_error")):
         start(metrics, n)
-        members = {"n": n, "origin": "injected", "latency_ms": 1.0, "injected": kind}
-        metrics.write(ONE, {"event": "call_finished", **members})
+        finish(metrics, n, origin="injected", is_error=True, injected=kind)
     counted = samples_of(metrics.render())
     assert counted["astra_mcp_injected_failures_total", "timeout"] == 2
     assert counted["astra_mcp_injected_failures_total", "server_error"] == 1
