@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import orjson
 import pytest
 

@@ -16,6 +16,7 @@ from registry.store.records import (
     EpisodeFilter,
     IndexReport,
     Place,
+    episodes_near,
     find_episodes,
     index_records,
     page_of_episodes,
@@ -123,6 +124,37 @@ async def test_a_list_is_read_page_by_page_to_its_end_and_holds_what_was_heard(
         assert await read(limit, status="failed") == ["06"]
         assert await read(limit, min_reward=0.5) == ["07", "05"]
     assert await read(1, source="tour-") == []
+
+
+@pytest.mark.both_databases
+async def test_those_of_a_source_are_found_near_a_time_and_among_the_newest(
+    database: Database,
+) -> None:
+    heard = {
+        f"{n:02}": EpisodeDigest(
+            opened_at=NEW_YEAR + timedelta(hours=n),
+            source="odd" if n % 2 else "even",
+            endpoint="*" if n == 8 else None,
+            status="closed",
+            calls=n,
+            reward=None,
+            failure=None,
+        )
+        for n in range(20)
+    }
+    await database.write(lambda s: store_digests(s, heard, dict.fromkeys(heard, 100)))
+
+    async def near(hour: int, *, among: int, limit: int = 9) -> list[str]:
+        at = NEW_YEAR + timedelta(hours=hour)
+        query = partial(episodes_near, source="even", at=at, among=among, limit=limit)
+        found = await database.read(query)
+        assert all(heard[each.id] == each.digest for each in found)
+        return [each.id for each in found]
+
+    assert await near(6, among=3) == ["18", "06", "04"]  # 08 is of an endpoint
+    assert await near(6, among=4) == ["18", "16", "10", "06", "04"]
+    assert await near(6, among=100, limit=1) == ["18", "10", "06"]
+    assert await near(-1, among=1) == ["00"]
 
 
 async def test_only_a_record_that_has_grown_or_is_open_is_read_again(

@@ -109,7 +109,7 @@ class LiveList:
             spoke_at = time.monotonic()
             while time.time() < until:
                 await feed.look()
-                if feed.digest != sent:
+                if feed.event and feed.digest != sent:
                     sent = feed.digest
                     spoke_at = time.monotonic()
                     yield feed.event

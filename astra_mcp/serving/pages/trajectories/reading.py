@@ -125,7 +125,8 @@ class ReadingPages:
 
     async def message(self, request: Request) -> Response:
         """Hand over one message, whole."""
-        id_, place = request.path_params["id"], request.path_params["place"]
+        id_: str = request.path_params["id"]
+        place: int = request.path_params["place"]
         find_record(self._parts.records, id_)
         written = await self._files.read(id_)
         if written is None or place >= len(written.trajectory.messages):
