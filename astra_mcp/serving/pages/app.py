@@ -39,6 +39,7 @@ from astra_mcp.serving.pages.home import HomePage
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.play import PlayPages
 from astra_mcp.serving.pages.rendering import SAFE_HEADERS, Renderer
+from astra_mcp.serving.pages.runs.run_pages import RunPages
 from gateway.api.settings import FIRST
 from gateway.edge.keys import is_known
 from gateway.edge.pages import MintedLink
@@ -46,7 +47,7 @@ from gateway.edge.pages import MintedLink
 __all__ = ["PagesApp"]
 
 _MAX_FIELDS = 1000
-_AT = frozenset({"environments", "episodes", "login", "logout", "static"})
+_AT = frozenset({"environments", "episodes", "login", "logout", "runs", "static"})
 """First parts of addresses; below ``episodes`` the agents' plane has its own."""
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (UnknownNameError, 404, "There is nothing of this name"),
@@ -87,7 +88,7 @@ class PagesApp:
         return self._routes
 
     def _lay_out(self) -> Iterator[Route]:
-        for pages in (HomePage, EnvironmentPages, EpisodePages, PlayPages):
+        for pages in (HomePage, EnvironmentPages, EpisodePages, PlayPages, RunPages):
             yield from pages(self._parts, self._renderer).routes()
         yield Route("/login", self._to_start, methods=["GET"])
         yield Route("/logout", self._log_out, methods=["POST"])

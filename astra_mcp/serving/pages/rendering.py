@@ -15,19 +15,28 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from astra_mcp import __version__
+from astra_mcp.report.html.writing import REPORT_TEMPLATES
 from astra_mcp.report.shown import shown_time
 from astra_mcp.serving.pages.assets import asset_path
 from astra_mcp.text.plain import visible
 
 __all__ = ["CUT_AT", "NAVIGATION", "SAFE_HEADERS", "CutText", "Renderer", "cut_text", "pretty_json"]
 
-NAVIGATION = (("Start", "/"), ("Environments", "/environments"), ("Episodes", "/episodes"))
+NAVIGATION = (
+    ("Start", "/"),
+    ("Environments", "/environments"),
+    ("Episodes", "/episodes"),
+    ("Runs", "/runs"),
+)
 """Name and address of each part, in their order."""
+_HERE = Path(__file__).parent
+_TEMPLATES = (_HERE / "templates", _HERE / "runs" / "templates", REPORT_TEMPLATES)
 _POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
     "style-src": "'self'",
     "img-src": "'self'",
+    "connect-src": "'self'",
     "form-action": "'self'",
     "base-uri": "'none'",
     "frame-ancestors": "'none'",
@@ -75,7 +84,7 @@ class Renderer:
         """
         self._root = root.rstrip("/")
         self._environment = Environment(
-            loader=FileSystemLoader(Path(__file__).parent / "templates"),
+            loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
