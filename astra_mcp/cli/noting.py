@@ -1,6 +1,6 @@
 """Noting what a command runs in the home, and saying where its page is."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,10 @@ from gateway.edge.discovery import find_gateway
 
 __all__ = ["noted"]
 
-_ENDINGS = {ExitCode.DONE: RunState.DONE, ExitCode.STOPPED: RunState.STOPPED}
+_ENDINGS: Mapping[int, RunState] = {
+    ExitCode.DONE: RunState.DONE,
+    ExitCode.STOPPED: RunState.STOPPED,
+}
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from training.sft.run_folder import METRICS, read_figures, read_metrics
 __all__ = ["Curves", "GrowingCurves", "curves_in"]
 
 _STEP = "step"
-_MAX_BYTES = 16 << 20
+_MAX_BYTES = 4 << 20
 """Read at once; the rest the next time."""
 _KNOWN_BYTES = 64
 """Before the place up to which was read, by which a file that was written anew is told."""

@@ -37,6 +37,7 @@ __all__ = [
     "RunList",
     "RunNote",
     "RunState",
+    "SeenFiles",
     "find_run",
     "is_run_id",
     "list_runs",
@@ -120,6 +121,10 @@ class KnownRun:
         return self.note.place is not None and not self.note.place.exists()
 
 
+SeenFiles = dict[str, tuple[int, float]]
+"""Of notes by their names: the number of the file, which is another one for each note, and its time."""
+
+
 class RunList(NamedTuple):
     """A part of the list."""
 
@@ -179,6 +184,10 @@ class NotedRun:
         ended = time.monotonic()
         self._next_report = ended + max(_REPORT_SECONDS, _SHARE * (ended - began))
 
+    def begin(self) -> None:
+        """Write down that it is there."""
+        self._write_note()
+
     def end(self, ending: RunState) -> None:
         """Write down how it ended."""
         self._note = self._note.model_copy(
@@ -190,12 +199,10 @@ class NotedRun:
         if self._path is None or self._note == self._written:
             return
         self._written = self._note
-        if self._put(self._path, self._note.model_dump_json().encode()):
-            begun = self._note.begun_at.timestamp()
-            with suppress(OSError):  # the list is in another order then
-                os.utime(self._path, (begun, begun))
+        begun = self._note.begun_at.timestamp()
+        self._put(self._path, self._note.model_dump_json().encode(), changed_at=begun)
 
-    def _put(self, path: Path, content: bytes) -> bool:
+    def _put(self, path: Path, content: bytes, changed_at: float | None = None) -> None:
         """Put a file there whole, or not at all; a home that takes none does not end a run."""
         draft = path.with_name(f".{token_hex(8)}.draft")
         try:
@@ -203,13 +210,13 @@ class NotedRun:
                 os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
             ) as file:
                 file.write(content)
+            if changed_at is not None:
+                os.utime(draft, (changed_at, changed_at))
             draft.replace(path)
         except OSError as error:
             self.fault = f"{path} cannot be written: {error.strerror}"
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
-            return False
-        return True
 
 
 @contextmanager
@@ -237,13 +244,12 @@ def note_run(
         place=None if place is None else place.absolute(),
         begun_at=datetime.now(UTC),
     )
-    run, path = NotedRun(id_, None, note), folder / f"{id_}.{kind}.json"
-    lock = _claim(run, folder)
+    path = folder / f"{id_}.{kind}.json"
+    lock, fault = _claim(folder, id_)
     try:
-        if lock is not None:
-            run._path = path
-        before = _bytes_of(path) if lock is not None else None
-        run._write_note()
+        run = NotedRun(id_, None if lock is None else path, note, fault=fault)
+        before = None if lock is None else _bytes_of(path)
+        run.begin()
         try:
             yield run
         except BaseException as error:
@@ -269,28 +275,32 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()[:_MAX_TEXT]
 
 
-def _claim(run: NotedRun, folder: Path) -> int | None:
-    """Take the lock of a run; None where another process has it, or the home takes no file."""
-    path = folder / f"{run.id}.lock"
+def _claim(folder: Path, id_: str) -> tuple[int | None, str]:
+    """Take the lock of a run.
+
+    Returns:
+        None where another process has it, or the home takes no file; and why it takes none.
+    """
+    path = folder / f"{id_}.lock"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        run.fault = f"{path} cannot be written: {error.strerror}"
-        return None
+        return None, f"{path} cannot be written: {error.strerror}"
+    fault = ""
     for _ in range(_CLAIM_ATTEMPTS):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(_CLAIM_SECONDS)  # it may be held just to look
         except OSError as error:
-            run.fault = f"{path} cannot be locked: {error.strerror}"
+            fault = f"{path} cannot be locked: {error.strerror}"
             break
         else:
             _held.add(lock)
-            return lock
+            return lock, ""
     os.close(lock)
-    return None
+    return None, fault
 
 
 _held: set[int] = set()
@@ -333,7 +343,12 @@ def _put_back(path: Path, before: tuple[bytes, float] | None) -> None:
 
 
 def list_runs(
-    home: Path, *, kind: RunKind | None = None, begin: int = 0, limit: int | None = None
+    home: Path,
+    *,
+    kind: RunKind | None = None,
+    begin: int = 0,
+    limit: int | None = None,
+    seen: SeenFiles | None = None,
 ) -> RunList:
     """List the runs of a home, those that were begun last first; notes that cannot be read are counted.
 
@@ -342,8 +357,9 @@ def list_runs(
         kind: Only those of it.
         begin: How many are passed over.
         limit: At most so many, each of which is read; None for all.
+        seen: What earlier looks found, and this one adds to: a home may have thousands of runs.
     """
-    found = sorted(_names(home, kind), reverse=True)
+    found = sorted(_names(home, kind, {} if seen is None else seen), reverse=True)
     end = None if limit is None else begin + limit
     known = [_read(home, id_, RunKind(of)) for _, id_, of in found[begin:end]]
     runs = [run for run in known if run is not None]
@@ -366,7 +382,7 @@ def find_run(home: Path, beginning: str) -> KnownRun:
         looked = (_read(home, beginning, kind) for kind in RunKind)
         found = [run for run in looked if run is not None]
     elif _BEGINNING.fullmatch(beginning):
-        names = [(id_, of) for _, id_, of in _names(home, None) if id_.startswith(beginning)]
+        names = [(id_, of) for _, id_, of in _names(home, None, {}) if id_.startswith(beginning)]
         if len(names) > 1:
             raise UnknownNameError(
                 f"{len(names)} ids of runs start with {beginning!r}: write more of one"
@@ -400,17 +416,22 @@ def _report_path(folder: Path, id_: str) -> Path:
     return folder / f"{id_}.report.json"
 
 
-def _names(home: Path, kind: RunKind | None) -> list[tuple[float, str, str]]:
+def _names(home: Path, kind: RunKind | None, seen: SeenFiles) -> list[tuple[float, str, str]]:
     """When each was begun, its id and its kind, without reading a note."""
-    kinds = frozenset(RunKind) if kind is None else frozenset((kind,))
+    endings = {f".{each}.json": each.value for each in RunKind if kind in (None, each)}
     found: list[tuple[float, str, str]] = []
     with suppress(FileNotFoundError), os.scandir(home / _FOLDER) as entries:
         for entry in entries:
-            id_, _, rest = entry.name.partition(".")
-            of, _, ending = rest.partition(".")
-            if ending == "json" and of in kinds and _ID.fullmatch(id_):
+            name, node = entry.name, entry.inode()
+            of = endings.get(name[_DIGITS + 1 :])
+            if of is None:
+                continue
+            begun = seen.get(name)
+            if begun is None or begun[0] != node:
                 with suppress(FileNotFoundError):
-                    found.append((entry.stat().st_mtime, id_, of))
+                    begun = seen[name] = (node, entry.stat().st_mtime)
+            if begun is not None:
+                found.append((begun[1], name[: _DIGITS + 1], of))
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import anyio
@@ -21,6 +21,7 @@ from astra_mcp.compose.runs.notes import (
     KnownRun,
     RunKind,
     RunState,
+    SeenFiles,
     find_run,
     list_runs,
     report_time,
@@ -34,9 +35,6 @@ from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import CUT_AT, Renderer
 from astra_mcp.serving.pages.runs.shelf import CurveShelf, Seen
 
-if TYPE_CHECKING:
-    from astra_mcp.compose.runs import training
-
 __all__ = ["RunPages"]
 
 _PAGE = 50
@@ -44,8 +42,8 @@ _MAX_TOGETHER = 6
 """Runs of one plot: so many looks there are."""
 _MAX_OTHERS = 30
 """Trainings that can be chosen beside one; others are named in the address."""
-_MAX_POINTS = 120
-"""Of a line on a page; a file has more."""
+_MAX_POINTS, _MAX_POINTS_OF_ALL = 120, 60
+"""Of a line on a page, of few figures or all of them; a file has more."""
 _OVERVIEW = ("Rewards", "Loss", "Batches", "Form of turns")
 _AT_ONCE = 2
 _WAIT_SECONDS = 20.0
@@ -60,6 +58,8 @@ class _Told:
     report: Report | None
     faults: Sequence[str]
     mark: str
+    is_unread: bool = False
+    """Whether the next look reads more of what there is already."""
     has_more: bool = False
     """Whether there are figures that the overview leaves out."""
 
@@ -71,6 +71,7 @@ class RunPages:
         self._home = parts.home
         self._renderer = renderer
         self._shelf = CurveShelf()
+        self._seen: SeenFiles = {}
         self._threads = anyio.CapacityLimiter(_AT_ONCE)
 
     def routes(self) -> Iterator[Route]:
@@ -105,7 +106,9 @@ class RunPages:
         )
         number = max(_number(request.query_params.get("page")), 1)
         kind = RunKind(asked) if asked and not fault else None
-        found = list_runs(self._home, kind=kind, begin=(number - 1) * _PAGE, limit=_PAGE)
+        found = list_runs(
+            self._home, kind=kind, begin=(number - 1) * _PAGE, limit=_PAGE, seen=self._seen
+        )
         num_pages = max(1, -(-found.num_all // _PAGE))
         lead = partial("/runs?{}page={}".format, f"{urlencode({'kind': asked})}&" if asked else "")
         return self._renderer.page(
@@ -150,7 +153,7 @@ class RunPages:
             run=_row(run),
             note=run.note,
             is_gone=run.is_gone,
-            is_live=any(each.is_running for each in together.values()),
+            is_live=told.is_unread or any(each.is_running for each in together.values()),
             report=report,
             sections=[] if report is None else views_of(report),
             faults=told.faults,
@@ -185,7 +188,8 @@ class RunPages:
     def _others(self, together: Mapping[str, KnownRun]) -> Sequence[KnownRun]:
         """Find the trainings that can be shown beside those that are."""
         shown = {run.id for run in together.values()}
-        listed = list_runs(self._home, kind=RunKind.TRAINING, limit=_MAX_OTHERS + len(shown)).runs
+        num = _MAX_OTHERS + len(shown)
+        listed = list_runs(self._home, kind=RunKind.TRAINING, limit=num, seen=self._seen).runs
         return [*together.values()][1:] + [run for run in listed if run.id not in shown]
 
     def _told(self, run: KnownRun, mark: str) -> _Told:
@@ -198,9 +202,11 @@ class RunPages:
     def _file(self, request: Request) -> Response:
         run = find_run(self._home, request.path_params["id"])
         if run.kind is RunKind.TRAINING:
+            from astra_mcp.compose.runs.training import report_of_curves  # noqa: PLC0415 - as below
+
             with self._shelf.lock:
                 seen = self._shelf.look(self._together(run, request.query_params.getlist("with")))
-                report = _training().report_of_curves(seen.curves)
+                report = report_of_curves(seen.curves)
         else:
             report = self._told(run, "").report
         if report is None or not (report.sections or report.key_figures):
@@ -209,23 +215,21 @@ class RunPages:
         return Response(html_of(report), headers=headers, media_type="text/html")
 
 
-def _training() -> "training":
-    """Load what knows the figures of trainings, which a gateway without a look at one needs not."""
-    from astra_mcp.compose.runs import training  # noqa: PLC0415 - see above
-
-    return training
-
-
 def _told_of_training(seen: Seen, *, shows_all: bool) -> _Told:
-    training = _training()
-    report = training.report_of_curves(
-        seen.curves, max_points=_MAX_POINTS, of=None if shows_all else _OVERVIEW
+    # A gateway without a look at a training needs none of what knows their figures.
+    from astra_mcp.compose.runs.training import report_of_curves, titles_of  # noqa: PLC0415
+
+    report = report_of_curves(
+        seen.curves,
+        max_points=_MAX_POINTS_OF_ALL if shows_all else _MAX_POINTS,
+        of=None if shows_all else _OVERVIEW,
     )
-    titles = training.titles_of(seen.curves.values())
+    titles = titles_of(seen.curves.values())
     return _Told(
         report=report if report.sections else None,
         faults=seen.faults,
         mark=seen.mark,
+        is_unread=seen.is_unread,
         has_more=shows_all or not set(titles) <= {*_OVERVIEW},
     )
 

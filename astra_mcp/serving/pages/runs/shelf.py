@@ -23,6 +23,8 @@ class Seen(NamedTuple):
     """What cannot be read, or not yet."""
     mark: str
     """Changes whenever there is something new."""
+    is_unread: bool
+    """Whether the next look reads more of what there is already."""
 
 
 class CurveShelf:
@@ -43,6 +45,7 @@ class CurveShelf:
         curves: dict[str, Curves] = {}
         faults: list[str] = []
         marks: list[str] = []
+        is_unread = False
         for name, run in runs.items():
             if run.note.place is None:
                 continue
@@ -53,8 +56,9 @@ class CurveShelf:
             if growing.fault:
                 faults.append(growing.fault)
             if growing.left:
+                is_unread = True
                 faults.append(f"{growing.left:,} bytes of figures of {name} are still to be read")
-        return Seen(curves, faults, "\n".join(marks))
+        return Seen(curves, faults, "\n".join(marks), is_unread)
 
     def _of(self, place: Path) -> GrowingCurves:
         growing = self._kept.pop(place, None) or GrowingCurves(place)
