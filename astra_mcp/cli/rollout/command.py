@@ -40,7 +40,6 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Usage
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
-from astra_mcp.report.html.writing import require_writable, write_report
 from astra_mcp.report.shown import TimeRemainingColumn, Words
 from astra_mcp.serving.process.gateway_access import GatewayAccess, open_gateway_access
 from astra_mcp.tracing import open_tracing
@@ -216,6 +215,8 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
             run.show(page, is_last=True)
             run.ending = RunState.STOPPED if was_stopped else None
     if options.html is not None:
+        from astra_mcp.report.html.writing import write_report  # noqa: PLC0415 - for this alone
+
         write_report(page(), options.html)
         say.print(f"wrote {options.html}")
     if options.as_json:
@@ -278,6 +279,8 @@ def _check(options: _Options, settings: Settings) -> None:
     if fault is not None:
         raise ConfigError(f"--gateway is no URL of a gateway: {fault}")
     if options.html is not None:
+        from astra_mcp.report.html.writing import require_writable  # noqa: PLC0415 - as above
+
         require_writable(options.html)
     _check_agent(options, settings)
     _check_task(options)

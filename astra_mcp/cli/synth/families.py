@@ -80,8 +80,9 @@ def make_of_families(given: Given) -> None:
             run_async(_make, planned, place, given.acceptance, made)
         finally:
             seconds = time.monotonic() - began
-            run.tell(f"{made.accepted:,} accepted, {_num_refused(made):,} refused draws")
-            run.show(lambda: report_of_families(made, seconds, len(planned)), is_last=True)
+            if made.accepted or made.rejected:  # else it was refused before it came to anything
+                run.tell(f"{made.accepted:,} accepted, {_num_refused(made):,} refused draws")
+                run.show(lambda: report_of_families(made, seconds, len(planned)), is_last=True)
             _report(made, seconds, folder, order.splits, as_json=given.as_json)
         if made.given_up:
             raise typer.Exit(ExitCode.FAILED)
