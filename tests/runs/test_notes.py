@@ -124,11 +124,17 @@ def test_the_same_run_given_again_is_the_same_and_stands_first(tmp_path: Path) -
 
 
 def test_a_name_that_would_be_markup_or_no_text_is_kept_as_a_text(tmp_path: Path) -> None:
-    with noting(tmp_path, "\udcff<b>" + "w" * 9000) as run:
+    place = tmp_path / "\udcff"
+    with noting(tmp_path, "\udcff<b>" + "w" * 9000, place=place) as run:
         run.tell("x" * 9000)
+        run.show(lambda: Report(title="\ud800"), is_last=True)
     note = find_run(tmp_path, run.id).note
     assert note.name.startswith("?<b>w")
     assert len(note.name) == len(note.figure) == 400
+    assert note.place is None
+    report = stored_report(tmp_path, find_run(tmp_path, run.id))
+    assert report is not None
+    assert report.title == "?"
 
 
 def test_a_home_that_takes_no_file_ends_no_run(tmp_path: Path) -> None:
@@ -137,7 +143,7 @@ def test_a_home_that_takes_no_file_ends_no_run(tmp_path: Path) -> None:
         run.tell("x")
         run.show(lambda: Report(title="t"), is_last=True)
     assert "cannot be written" in run.fault
-    assert list_runs(tmp_path / "none") == ([], 0, 0)
+    assert list_runs(tmp_path) == list_runs(tmp_path / "none") == ([], 0, 0)
 
 
 def test_notes_are_for_their_user_alone_and_hold_no_option(tmp_path: Path) -> None:

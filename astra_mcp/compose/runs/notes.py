@@ -118,7 +118,15 @@ class KnownRun:
     @property
     def is_gone(self) -> bool:
         """Whether what it wrote is not where it was."""
-        return self.note.place is not None and not self.note.place.exists()
+        if self.note.place is None:
+            return False
+        try:
+            self.note.place.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:  # it cannot be looked at, and may be there
+            return False
+        return False
 
 
 SeenFiles = dict[str, tuple[int, float]]
@@ -163,7 +171,7 @@ class NotedRun:
     def tell(self, figure: str) -> None:
         """Say in a few words what it came to so far; written down every few seconds at most."""
         self.has_figures = True
-        self._note = self._note.model_copy(update={"figure": figure[:_MAX_TEXT]})
+        self._note = self._note.model_copy(update={"figure": _storable(figure)})
         now = time.monotonic()
         if now >= self._next_figure:
             self._next_figure = now + _TELL_SECONDS
@@ -241,7 +249,7 @@ def note_run(
     note = RunNote(
         command=command,
         name=_storable(name),
-        place=None if place is None else place.absolute(),
+        place=None if place is None or not _is_storable(place) else place.absolute(),
         begun_at=datetime.now(UTC),
     )
     path = folder / f"{id_}.{kind}.json"
@@ -273,6 +281,11 @@ def _id_of(kind: RunKind, key: str) -> str:
 def _storable(text: str) -> str:
     """Leave out what UTF-8 cannot hold, and what is too long for a line."""
     return text.encode("utf-8", "replace").decode()[:_MAX_TEXT]
+
+
+def _is_storable(path: Path) -> bool:
+    """Tell whether a path can be written down as text; of another one no page can speak."""
+    return not any("\ud800" <= character <= "\udfff" for character in str(path))
 
 
 def _claim(folder: Path, id_: str) -> tuple[int | None, str]:
@@ -420,7 +433,7 @@ def _names(home: Path, kind: RunKind | None, seen: SeenFiles) -> list[tuple[floa
     """When each was begun, its id and its kind, without reading a note."""
     endings = {f".{each}.json": each.value for each in RunKind if kind in (None, each)}
     found: list[tuple[float, str, str]] = []
-    with suppress(FileNotFoundError), os.scandir(home / _FOLDER) as entries:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(home / _FOLDER) as entries:
         for entry in entries:
             name, node = entry.name, entry.inode()
             of = endings.get(name[_DIGITS + 1 :])

@@ -1,5 +1,6 @@
 """A report as JSON, so that another process shows it later."""
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ _MAX_BYTES = 16 << 20
 
 def report_bytes(report: Report) -> bytes:
     """Write a report down."""
-    return _adapter().dump_json(report)
+    # Texts of models may hold what is no text: pydantic's own writer refuses all of it then.
+    values = _adapter().dump_python(report, mode="json")
+    return json.dumps(values, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def read_report(file: Path) -> Report:
