@@ -203,6 +203,8 @@ def test_the_page_shows_all_of_it_and_escapes_what_models_wrote() -> None:
         "Instances that come out of each stage",
         "no_implementation",
         "model_timeout",
+        "Accepted environments",
+        "night-ferry",
         "Failed attempts of an accepted environment",
         "Answers of accepted environments",
         "4 of 4 instances differ somewhere",
