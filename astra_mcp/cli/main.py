@@ -85,6 +85,7 @@ COMMANDS: Mapping[str, Listed] = {
         "astra_mcp.cli.inspect.command:app", "Look into trajectories: the form of their turns."
     ),
     "episodes": Listed("astra_mcp.cli.episodes:app", "List, show and replay recorded episodes."),
+    "runs": Listed("astra_mcp.cli.runs:app", "List and show rollouts, syntheses and trainings."),
     "registry": Listed(
         "astra_mcp.cli.registry.commands:app",
         "Import, look at, search and freeze tool documents.",

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import typer
 
+from astra_mcp.compose.runs.notes import find_run, is_run_id
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError, UnknownNameError
 from astra_mcp.report.console import out, print_json, run_async, say
@@ -32,7 +33,8 @@ def open_pages(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="An episode's id or its first characters, or an environment's name; else the first page.",
+            help="An id of an episode or a run, or its first characters, or an environment's name; else the"
+            " first page.",
         ),
     ] = None,
     *,
@@ -65,11 +67,13 @@ async def _ask(what: str | None) -> LoginLink:
 
 
 async def _path_of(what: str, home: Path, gateway: GatewayClient) -> str:
-    """Name the page of an environment or an episode.
+    """Name the page of a run, an environment or an episode.
 
     Raises:
-        UnknownNameError: There is neither.
+        UnknownNameError: There is none of them.
     """
+    if is_run_id(what):
+        return f"/runs/{find_run(home, what).id}"
     found = sorted(_record_ids(what, home))
     if len(found) == 1:
         return f"/episodes/{found[0]}"

@@ -51,6 +51,8 @@ class RunningGateway(BaseModel):
     """Folders of bundles that it publishes besides the bundled ones."""
     mcp_config: Path | None = None
     """The file of the deployed servers that it publishes."""
+    has_pages: bool = False
+    """Whether people see it in a browser."""
 
 
 class _Ports(BaseModel):

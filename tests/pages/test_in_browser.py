@@ -11,7 +11,16 @@ import anyio
 import httpx
 import pytest
 
+from astra_mcp.compose.runs.notes import RunKind, note_run
 from astra_mcp.pipeline import ItemStatus, Outcome, StoredItem
+from astra_mcp.report.html.parts import (
+    DataColumn,
+    DataTable,
+    Histogram,
+    KeyFigure,
+    Report,
+    Section,
+)
 from astra_mcp.synthesis.trajectories.chain import Chain, ChainOrigin, FoundChain, ToolRef
 from astra_mcp.trajectory import (
     AssistantMessage,
@@ -30,6 +39,7 @@ from training.rewards.score import (
     State,
     digest_of,
 )
+from training.sft.run_folder import RunFolder
 
 from command_line import ServedHome, served_home
 from deployed_workshop import raw_entry, write_config
@@ -219,6 +229,49 @@ def below(served: ServedHome, episode: str) -> Sequence[str]:
     ]
 
 
+def runs(served: ServedHome, folder: Path) -> Sequence[str]:
+    """Note a rollout and two trainings, one of which goes on being told; addresses of their pages."""
+    table = DataTable(
+        caption=HOSTILE,
+        columns=[DataColumn(name="environment"), DataColumn(name="reward", is_number=True)],
+        rows=[(ENVIRONMENT, "0.750"), (HOSTILE, HOSTILE)],
+        paths=[f"/environments/{ENVIRONMENT}", ""],
+    )
+    rewards = Histogram(
+        caption="Rewards",
+        x_label="reward",
+        y_label="episodes",
+        bins=[(0.1, 2), (0.9, 7)],
+        bin_width=0.2,
+    )
+    sections = [Section(title="What was played", lead=HOSTILE, parts=[table, rewards])]
+    figures = [KeyFigure(label="mean reward", value="0.750")]
+    report = Report(title="Rollout", key_figures=figures, sections=sections)
+    kind = RunKind.ROLLOUT
+    with note_run(served.home, kind, command="rollout", name=HOSTILE, key="r") as run:
+        run.show(lambda: report, is_last=True)
+    found = [run.id]
+    for name in ("one", "two"):
+        place = folder / name
+        place.mkdir(parents=True)
+        for step in range(1, 13):
+            values = {
+                "rollout/reward": step / 12,
+                "structure/collapsed": step / 120,
+                "loss": 1 / step,
+            }
+            RunFolder(place).log(step, {**values, "alarms/collapse": step > 8})
+        kind = RunKind.TRAINING
+        with note_run(
+            served.home, kind, command="train rl", name=name, key=name, place=place
+        ) as run:
+            run.tell(HOSTILE)
+        found.append(run.id)
+    rollout, one, two = found
+    paths = ("", f"/{rollout}", f"/{one}?with={two}")
+    return [f"{served.url}/runs{path}" for path in paths]
+
+
 def addresses(served: ServedHome, *further: str) -> Sequence[str]:
     own = (
         *("/", "/environments", f"/environments/{ENVIRONMENT}", "/episodes", "/environments/none"),
@@ -228,27 +281,30 @@ def addresses(served: ServedHome, *further: str) -> Sequence[str]:
     return [*(served.url + path for path in own), *further]
 
 
-def faults_of(page: Any, url: str) -> list[str]:
-    """What is wrong with a page at any width, light or dark, with all of it unfolded."""
+def faults_of(page: Any, urls: Sequence[str]) -> Sequence[str]:
+    """What is wrong with pages, at each width and in both schemes."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=EXTRA)
     faults: list[str] = []
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        page.goto(url)
-        if page.evaluate(TOO_WIDE) > 0:
-            faults.append(f"{url} scrolls sideways at {width}")
-        if page.evaluate(UNREACHED):
-            faults.append(f"{url} at {width}: the keyboard does not reach a box that scrolls")
-        assert page.title().endswith("astra-mcp"), url
-    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true })")
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        found = axe.Axe().run(page).response["violations"]
-        faults += [
-            f"{url} {scheme}: {each['id']} {[node['html'][:120] for node in each['nodes'][:3]]}"
-            for each in found
-            if each["impact"] in ("serious", "critical")
-        ]
+    for url in urls:
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(url)
+            if page.evaluate(TOO_WIDE) > 0:
+                faults.append(f"{url} scrolls sideways at {width}")
+            if page.evaluate(UNREACHED):
+                faults.append(f"{url} at {width}: the keyboard does not reach a box that scrolls")
+            assert page.title().endswith("astra-mcp"), url
+        page.evaluate(
+            "document.querySelectorAll('details').forEach((part) => { part.open = true })"
+        )
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found = axe.Axe().run(page).response["violations"]
+            faults += [
+                f"{url} {scheme}: {each['id']} {[node['html'][:120] for node in each['nodes'][:3]]}"
+                for each in found
+                if each["impact"] in ("serious", "critical")
+            ]
     return faults
 
 
@@ -256,10 +312,19 @@ def test_every_page_fits_is_quiet_and_is_accessible(served: ServedHome, chromium
     page, seen = enter(served, chromium, viewport={"width": 1280, "height": 900})
     played = play(served, page)
     assert seen == []
-    urls = addresses(served, f"{played}/play", played, hostile_episode(served))
-    assert [fault for url in urls for fault in faults_of(page, url)] == []
+    shown = (f"{played}/play", played, hostile_episode(served))
+    assert faults_of(page, addresses(served, *shown)) == []
     missing = [line for line in seen if "404" not in line]  # of the page that is not there
     assert missing == []
+    page.context.close()
+
+
+def test_pages_of_runs_fit_are_quiet_and_are_accessible(
+    served: ServedHome, chromium: Any, tmp_path: Path
+) -> None:
+    page, seen = enter(served, chromium, viewport={"width": 1280, "height": 900})
+    assert faults_of(page, runs(served, tmp_path)) == []
+    assert seen == []
     page.context.close()
 
 
@@ -271,7 +336,7 @@ def test_every_view_of_an_episode_fits_is_quiet_and_is_accessible(
     page.goto(f"{played}/replay")
     page.get_by_role("button", name="Run it again").click()
     page.get_by_text("the same, byte for byte").wait_for()
-    assert [fault for url in below(served, played) for fault in faults_of(page, url)] == []
+    assert faults_of(page, below(served, played)) == []
     assert page.title() != "taken"
     assert seen == []
     page.context.close()
@@ -353,7 +418,7 @@ def test_the_keyboard_reaches_the_content_first_and_copies_an_entry(
 def test_the_list_of_episodes_follows_what_happens_until_it_is_paused(
     served: ServedHome, chromium: Any
 ) -> None:
-    page, seen = enter(served, chromium)
+    page, _ = enter(served, chromium)
     page.goto(f"{served.url}/episodes")
     for is_followed in (True, False):
         id_ = hostile_episode(served).rpartition("/")[2]
@@ -365,6 +430,35 @@ def test_the_list_of_episodes_follows_what_happens_until_it_is_paused(
     assert row.count() == 0
     page.get_by_role("button", name="Go on").click()
     row.wait_for(timeout=20_000)
+
+
+def test_figures_of_a_training_are_drawn_again_while_it_runs(
+    served: ServedHome, chromium: Any, tmp_path: Path
+) -> None:
+    page, seen = enter(served, chromium)
+    place = tmp_path / "live"
+    place.mkdir()
+    for step in range(1, 5):
+        RunFolder(place).log(step, {"loss": 1 / step})
+    kind = RunKind.TRAINING
+    with note_run(
+        served.home, kind, command="train sft", name="live", key="live", place=place
+    ) as run:
+        run.tell("step 4 of 9")
+        page.goto(f"{served.url}/runs/{run.id}")
+        page.locator("summary").first.click()
+        page.locator("canvas").wait_for()
+        RunFolder(place).log(5, {"loss": 0.125})
+        page.get_by_role("cell", name="0.125", exact=True).wait_for(timeout=30_000)
+        assert page.locator("details[open]").count() == 1  # as the reader left it
+        RunFolder(place).log(6, {"loss": 0.1, "validation_loss": 0.2})
+        page.get_by_role("heading", name="Validation loss").wait_for(timeout=30_000)
+        assert page.locator("canvas").count() == 2
+    page.locator(".badge", has_text="done").wait_for(timeout=30_000)
+    assert page.locator("#live-fault").is_hidden()
+    told = served.run_program("open", run.id, "--json")
+    page.goto(json.loads(told.stdout)["url"])
+    page.wait_for_url(f"{served.url}/runs/{run.id}")
     assert seen == []
     page.context.close()
 
@@ -378,4 +472,13 @@ def test_keys_lead_from_turn_to_turn(served: ServedHome, chromium: Any) -> None:
         page.keyboard.press(key)
         focused.append(page.evaluate("document.activeElement.id"))
     assert focused == ["turn-1", "turn-2", "turn-1", "turn-2"]
+
+
+def test_without_a_script_a_plot_is_drawn_and_its_numbers_stand_there(
+    served: ServedHome, chromium: Any, tmp_path: Path
+) -> None:
+    page, _ = enter(served, chromium, java_script_enabled=False)
+    page.goto(runs(served, tmp_path)[2])
+    assert page.locator("svg.drawn path.line-1").first.is_visible()
+    assert page.get_by_text("0.08333").first.is_visible()
     page.context.close()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from astra_mcp.errors import ConfigError
+from astra_mcp.report.html.drawing import drawing_of
 from astra_mcp.report.html.parts import (
     Bar,
     BarChart,
@@ -26,7 +27,9 @@ from astra_mcp.report.html.parts import (
     Report,
     Section,
     Series,
+    shortened,
 )
+from astra_mcp.report.html.stored import read_report, report_bytes
 from astra_mcp.report.html.writing import html_of, require_writable, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"' <!-- \u202e &amp;"
@@ -250,3 +253,65 @@ def test_the_vendored_library_is_the_one_that_its_page_names() -> None:
     assert [sha256((folder / file).read_bytes()).hexdigest() for file, _ in named] == [
         digest for _, digest in named
     ]
+
+
+def test_a_report_that_is_read_again_gives_the_same_page(tmp_path: Path) -> None:
+    parts = every_part(HOSTILE)
+    gap = [Series(name="s", values=[1, None, float("nan")])]
+    parts.append(LinePlot(caption="c", x_label="x", y_label="y", x=[0, 1, 2], series=gap))
+    report = Report(
+        title=HOSTILE,
+        key_figures=[KeyFigure(label="l", value="v")],
+        sections=[Section(title="s", parts=parts)],
+    )
+    (tmp_path / "r.json").write_bytes(report_bytes(report))
+    pages = (html_of(each) for each in (read_report(tmp_path / "r.json"), report))
+    again, first = (re.sub(r"(\d)\.0\b", r"\1", page) for page in pages)  # 1 may be read as 1.0
+    assert again == first
+    (tmp_path / "r.json").write_bytes(report_bytes(report)[:-9])
+    with pytest.raises(ConfigError, match="holds no report"):
+        read_report(tmp_path / "r.json")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_report(tmp_path / "none.json")
+
+
+def test_plots_are_drawn_for_those_without_a_script_too() -> None:
+    histogram = Histogram(
+        caption="h", x_label="x", y_label="y", bins=[(0.25, 1), (0.75, 4)], bin_width=0.5
+    )
+    lines = LinePlot(
+        caption="l",
+        x_label="x",
+        y_label="y",
+        x=[0, 5, 10],
+        series=[Series(name="a", values=[1, None, 3]), Series(name="b", values=[2, 2, None])],
+    )
+    drawing = drawing_of(histogram)
+    assert drawing is not None
+    assert [(y, height) for _, y, _, height in drawing.bars] == [(150, 50), (0, 200)]
+    assert (drawing.x_ends, drawing.y_ends) == (("0", "1"), ("0", "4"))
+    drawing = drawing_of(lines)
+    assert drawing is not None
+    assert drawing.lines == [("M0 200 L600 0", 0), ("M0 100 L300 100", 1)]
+    alone = LinePlot(
+        caption="l", x_label="x", y_label="y", x=[7], series=[Series(name="a", values=[2])]
+    )
+    drawing = drawing_of(alone)
+    assert drawing is not None
+    assert drawing.lines == [("M300 100 h4", 0)]
+    page = Page(page_of([histogram, lines]))
+    assert len([a for a in page.attributes("svg") if a.get("class") == "drawn"]) == 6
+    nothing = LinePlot(
+        caption="l", x_label="x", y_label="y", x=[7], series=[Series(name="a", values=[None])]
+    )
+    assert drawing_of(nothing) is None
+
+
+def test_long_texts_are_cut_where_a_page_asks_for_it_and_say_so() -> None:
+    table = DataTable(caption="c", columns=[DataColumn(name="n")], rows=[("w" * 50,)])
+    reading = Reading(caption="c", passages=[Passage(label="l", text="w" * 50)])
+    report = Report(title="t", sections=[Section(title="s", parts=[table, reading])])
+    html = html_of(shortened(report, 10))
+    assert html.count("w" * 10 + " \u2026 40 characters more") == 2
+    assert "w" * 11 not in html
+    assert html_of(shortened(report, 50)) == html_of(report)

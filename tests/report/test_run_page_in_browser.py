@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.cli.train.page import report_of
+from astra_mcp.compose.runs.training import report_of
 from astra_mcp.report.html.writing import write_report
 from training.sft.run_folder import RunFolder
 

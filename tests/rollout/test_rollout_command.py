@@ -13,7 +13,9 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from astra_mcp.completions import Reply
+from astra_mcp.compose.runs.notes import RunState, list_runs, stored_report
 from astra_mcp.environments.loading import load_bundle
+from astra_mcp.report.html.writing import html_of
 from astra_mcp.testing.gateway import CONTROL_KEY
 from astra_mcp.trajectory import StopReason, read_trajectories
 from servers.bundled import bundled_folder
@@ -122,6 +124,7 @@ def test_without_a_gateway_it_serves_one_and_says_so(own: Cli) -> None:
     report = done.told
     assert done.returncode == 0
     assert "an own one serves at http://127.0.0.1:" in done.stderr
+    assert "to see it in a browser: astra-mcp open r" in done.stderr
     assert "counted" not in done.stderr  # its interactive endpoints are closed
     assert list(by_environment(report)) == NAMES[:2]
     assert {"agent": "oracle", "model": None, "seed": 0}.items() <= report.items()
@@ -180,12 +183,23 @@ def test_a_gateway_where_the_environments_can_be_tried_uncounted_is_told_of_in_o
 
 
 def test_people_get_a_table_and_where_the_trajectories_are(served: Cli, tmp_path: Path) -> None:
-    done = served.run("rollout", "--agent", "noop", NAMES[0], "--out", str(tmp_path / "t.jsonl"))
+    file, page = tmp_path / "t.jsonl", tmp_path / "t.html"
+    told = ("--out", str(file), "--html", str(page))
+    done = served.run("rollout", "--agent", "noop", NAMES[0], *told)
 
     assert done.returncode == 0
     assert NAMES[0] in done.stdout
     assert "0.000" in done.stdout
     assert "t.jsonl" in done.stderr
+    run = next(each for each in list_runs(served.home).runs if each.note.place == file)
+    assert f"/runs/{run.id}, or by: astra-mcp open {run.id}" in done.stderr
+    assert (run.state, run.note.name) == (RunState.DONE, f"noop: {NAMES[0]}")
+    assert run.note.figure == "1 of 1 episodes, mean reward 0.000"
+    report = stored_report(served.home, run)
+    assert report is not None
+    assert html_of(report) == page.read_text(encoding="utf-8")
+    again = served.run("runs", "show", str(file), "--json").told["figures"]
+    assert again == {figure.label: figure.value for figure in report.key_figures}
 
 
 @pytest.mark.volume

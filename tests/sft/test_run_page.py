@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_mcp.cli.train.page import report_of
+from astra_mcp.compose.runs.training import report_of
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.html.parts import DataTable, LinePlot
 from astra_mcp.report.html.writing import html_of

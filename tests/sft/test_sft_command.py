@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from astra_mcp.compose.runs.notes import RunState, list_runs
+
 from command_line import Cli
 from sft_runs import chat_rows, write_rows
 
@@ -193,12 +195,17 @@ def test_ctrl_c_saves_the_step_and_the_same_command_goes_on(cli: Cli, small_mode
         thread.join()
     assert stopped.returncode == 130
     assert "the same command goes on" in stopped.stderr
+    [run] = list_runs(cli.home).runs
+    assert (run.state, run.note.place) == (RunState.STOPPED, (cli.folder / "run").resolve())
     step = len(metrics.read_text().splitlines())
     assert step < 150
     assert (cli.folder / f"run/weights/step-{step:08d}/model.safetensors").exists()
     done = cli.run(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     assert (done.told["began_at"], done.told["step"]) == (step, 150)
+    [again] = list_runs(cli.home).runs
+    assert (again.id, again.state) == (run.id, RunState.DONE)
+    assert again.note.figure.startswith("step 150 of 150, loss ")
     steps = [json.loads(line)["step"] for line in metrics.read_text().splitlines()]
     assert steps == [*range(1, 151)]
     page = cli.run("train", "report", "run", "--out", "page.html")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from astra_mcp.cli.synth.report import ReportedRun, report_of
+from astra_mcp.compose.runs.notes import list_runs, stored_report
 from astra_mcp.domains import Domain
 from astra_mcp.environments.bundle import ScenarioType
 from astra_mcp.environments.statistics import counts_of, summarise
@@ -202,6 +203,8 @@ def test_the_page_shows_all_of_it_and_escapes_what_models_wrote() -> None:
         "Instances that come out of each stage",
         "no_implementation",
         "model_timeout",
+        "Accepted environments",
+        "night-ferry",
         "Failed attempts of an accepted environment",
         "Answers of accepted environments",
         "4 of 4 instances differ somewhere",
@@ -243,6 +246,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_and_none_is_of_what_can
     not_begun = cli.run(*made, "run.html")
     assert not_begun.returncode == 2
     assert "generator" in not_begun.stderr
+    assert list_runs(cli.home).num_all == 0
     assert not (cli.folder / "run.html").exists()
 
     dead = {
@@ -257,3 +261,9 @@ def test_a_page_that_cannot_be_written_is_refused_before_and_none_is_of_what_can
     failed = cli.run(*made, "run.html", **dead)
     assert failed.returncode == 1
     assert "Synthesis run environments" in (cli.folder / "run.html").read_text(encoding="utf-8")
+    [run] = list_runs(cli.home).runs
+    assert f"astra-mcp open {run.id}" in failed.stderr
+    assert run.note.figure == "0 accepted, 0 rejected, 1 failed"
+    report = stored_report(cli.home, run)
+    assert report is not None
+    assert "Failures" in [section.title for section in report.sections]

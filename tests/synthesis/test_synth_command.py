@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.cli.main import app
+from astra_mcp.compose.runs.notes import RunState, list_runs
 
 from command_line import Cli
 
@@ -31,6 +32,8 @@ def test_accepted_environments_are_written_once_and_kept_the_next_time(cli: Cli)
     ]
     assert statuses == ["verified"] * 2
     assert again.returncode == 2
+    [run] = list_runs(cli.home).runs
+    assert (run.state, run.note.figure) == (RunState.DONE, "2 accepted, 0 refused draws")
     assert "holds something else" in again.stderr  # verified ones are no unverified ones
 
     kept = cli.run(*MICRO, "--count", "2")

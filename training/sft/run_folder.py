@@ -7,7 +7,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from astra_mcp.errors import ConfigError
 from astra_mcp.text.strict_json import parse_strict
 from training.checkpoints.lock import LOCK, RunLock
 
-__all__ = ["METRICS", "RunFolder", "RunSettings", "read_metrics"]
+__all__ = ["METRICS", "RunFolder", "RunSettings", "read_figures", "read_metrics"]
 
 _logger = logging.getLogger(__name__)
 METRICS = "metrics.jsonl"
@@ -237,25 +238,38 @@ def read_metrics(file: Path) -> Sequence[Mapping[str, float]]:
         lines = file.read_bytes().split(b"\n")
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-    return [*_parsed(file, lines[:-1])]
+    return [read_figures(file, number, line) for number, line in enumerate(lines[:-1], start=1)]
 
 
-def _parsed(file: Path, lines: Sequence[bytes]) -> Iterator[Mapping[str, float]]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            found = parse_strict(line.decode())
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(
-                f"{file}: line {number} is no JSON: {error}; mend it, or take the line out, and its figures"
-                " are lost"
-            ) from None
-        figures = cast("dict[str, Any]", found if isinstance(found, dict) else {})
-        if not isinstance(figures.get(_STEP), int):
-            raise ConfigError(f"{file}: line {number} has no step: is it of a run of training?")
-        wrong = [name for name, value in figures.items() if not isinstance(value, int | float)]
-        if wrong:
-            raise ConfigError(f"{file}: line {number}: {wrong[0]} is no number")
-        yield figures
+def read_figures(file: Path, number: int, line: bytes) -> Mapping[str, float]:
+    """Read a line of figures.
+
+    Args:
+        file: Where it stands, for messages.
+        number: Of the line, from 1.
+        line: Without its end.
+
+    Raises:
+        ConfigError: It is not one of figures.
+    """
+    try:
+        found = parse_strict(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{file}: line {number} is no JSON: {error}; mend it, or take the line out, and its figures"
+            " are lost"
+        ) from None
+    figures = cast("dict[str, Any]", found if isinstance(found, dict) else {})
+    if not isinstance(figures.get(_STEP), int):
+        raise ConfigError(f"{file}: line {number} has no step: is it of a run of training?")
+    wrong = [name for name, value in figures.items() if not _is_number(value)]
+    if wrong:
+        raise ConfigError(f"{file}: line {number}: {wrong[0]} is no number")
+    return figures
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def _line(values: Mapping[str, float]) -> bytes:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +14,7 @@ import typer
 
 from astra_mcp.addresses import run_until_stopped
 from astra_mcp.cli.completing import BUILT_IN_AGENTS, GOLD_AGENT
+from astra_mcp.cli.noting import noted
 from astra_mcp.cli.rollout import options as rollout_options
 from astra_mcp.cli.rollout.agents import (
     KEY_RULE,
@@ -32,8 +34,10 @@ from astra_mcp.cli.rollout.episode_sources import (
 )
 from astra_mcp.cli.rollout.own_agents import find_own_agent, names_own_agent
 from astra_mcp.cli.rollout.report import RolloutReport
+from astra_mcp.compose.runs.notes import NotedRun, RunKind, RunState
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.errors import ConfigError
+from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Usage
 from astra_mcp.report.console import ExitCode, report_errors, run_async, say
 from astra_mcp.report.shown import TimeRemainingColumn, Words
@@ -70,6 +74,7 @@ class _Options:
     resumes: bool
     gateway: str | None
     base_url: str | None
+    html: Path | None
     as_json: bool
 
 
@@ -106,6 +111,7 @@ def rollout(  # noqa: PLR0913 - each is an option of the command
     resume: rollout_options.Resume = False,
     gateway: rollout_options.Gateway = None,
     base_url: rollout_options.BaseUrl = None,
+    html: rollout_options.Html = None,
     as_json: rollout_options.AsJson = False,
 ) -> None:
     """Let an agent play environments, tasks or servers over HTTP and MCP, and print what it earned."""
@@ -165,6 +171,7 @@ def _asked(given: rollout_options.Given, settings: Settings) -> _Options:
         resumes=given.resume,
         gateway=given.gateway,
         base_url=given.base_url,
+        html=None if given.html is None else user_path(given.html),
         as_json=given.as_json,
     )
 
@@ -191,13 +198,27 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
         )
         rollouts = [_labelled(rollout, found.labels) for rollout in rollouts]
         path = options.out or _default_file(settings.home, options.agent)
-        with TrajectoryWriter(path, goes_on=options.resumes) as writer:
+        with (
+            TrajectoryWriter(path, goes_on=options.resumes) as writer,
+            _noted(settings.home, path, options) as run,
+        ):
             playing = partial(
                 run_rollouts, gateway, agent, limits=options.bounds.limits, users=users
             )
-            report, was_stopped = await _play(playing, agent.info, rollouts, writer, options)
+            report, was_stopped = await _play(
+                playing, agent.info, rollouts, writer, options, run=run
+            )
             if report.num_finished == len(rollouts):
                 writer.arrange(report.plan_order)
+            page = partial(report.page, _name_of(options), len(rollouts))
+            run.tell(report.told(len(rollouts)))
+            run.show(page, is_last=True)
+            run.ending = RunState.STOPPED if was_stopped else None
+    if options.html is not None:
+        from astra_mcp.report.html.writing import write_report  # noqa: PLC0415 - for this alone
+
+        write_report(page(), options.html)
+        say.print(f"wrote {options.html}")
     if options.as_json:
         report.print_object(agent=agent.info, seed=options.seed, url=access.url, file=path)
     else:
@@ -215,6 +236,8 @@ async def _play(
     rollouts: Sequence[Rollout],
     writer: TrajectoryWriter,
     options: _Options,
+    *,
+    run: NotedRun,
 ) -> tuple[RolloutReport, bool]:
     """Play everything that is not there yet; a signal stops it and keeps what is finished."""
     report = RolloutReport(
@@ -235,6 +258,8 @@ async def _play(
         def add(number: int, trajectory: Trajectory, usage: Usage) -> None:
             report.add(left[number], trajectory, usage)
             progress.update(bar, advance=1, figures=report.figures)
+            run.tell(report.told(len(rollouts)))
+            run.show(partial(report.page, _name_of(options), len(rollouts)))
 
         async def play() -> None:
             with naming_options():
@@ -253,6 +278,10 @@ def _check(options: _Options, settings: Settings) -> None:
     fault = public_url_fault(options.gateway) if options.gateway is not None else None
     if fault is not None:
         raise ConfigError(f"--gateway is no URL of a gateway: {fault}")
+    if options.html is not None:
+        from astra_mcp.report.html.writing import require_writable  # noqa: PLC0415 - as above
+
+        require_writable(options.html)
     _check_agent(options, settings)
     _check_task(options)
     if options.concurrency < options.num_samples:
@@ -366,6 +395,25 @@ def _default_file(home: Path, agent: str) -> Path:
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in agent)[:60]
     time = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return home / TRAJECTORY_FOLDER / f"{safe}-{time}-{token_hex(2)}.jsonl"
+
+
+def _noted(home: Path, path: Path, options: _Options) -> AbstractContextManager[NotedRun]:
+    return noted(
+        home,
+        RunKind.ROLLOUT,
+        command="rollout",
+        name=_name_of(options),
+        key=str(path.resolve()),
+        place=path,
+    )
+
+
+def _name_of(options: _Options) -> str:
+    """Name a rollout for people: who plays what."""
+    asked = options.sources
+    tasks = f"tasks {asked.shown_tasks}" if asked.has_tasks else ""
+    played = ", ".join(asked.servers or asked.environments) or tasks or "all environments"
+    return f"{options.agent}: {played}"
 
 
 def _say_gateway(access: GatewayAccess) -> None:

@@ -189,6 +189,9 @@ BaseUrl = Annotated[
         help="Chat endpoint of the model; its key is that of models.agent for its host, else OPENAI_API_KEY."
     ),
 ]
+Html = Annotated[
+    Path | None, typer.Option("--html", help="Write a page about the rollout to this file.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -227,4 +230,5 @@ class Given:
     resume: bool
     gateway: str | None
     base_url: str | None
+    html: Path | None
     as_json: bool

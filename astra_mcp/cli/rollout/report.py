@@ -8,8 +8,14 @@ from statistics import fmean
 from typing import Any
 
 from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.compose.runs.rollouts import (
+    PlayedEpisode,
+    figure_of_rollout,
+    report_of_rollout,
+)
 from astra_mcp.llm.usage import COST_DIGITS, Usage
 from astra_mcp.report.console import out, print_json, say
+from astra_mcp.report.html.parts import Report
 from astra_mcp.report.shown import Table, number, whole
 from astra_mcp.trajectory import AgentInfo, Trajectory
 from training.rollout.model_usage import spent, told
@@ -128,6 +134,24 @@ class RolloutReport:
             self._reward_sum += reward.reward
             self._num_rewards += 1
 
+    def told(self, planned: int) -> str:
+        """Say in a few words how it goes, for lists.
+
+        Args:
+            planned: How many trajectories there are to be.
+        """
+        mean = self._reward_sum / self._num_rewards if self._num_rewards else None
+        return figure_of_rollout(len(self._rows), planned, mean)
+
+    def page(self, name: str, planned: int) -> Report:
+        """Make the report for people who look at it later.
+
+        Args:
+            name: Of the rollout.
+            planned: How many trajectories there are to be.
+        """
+        return report_of_rollout(name, [*map(_played, self._planned)], planned)
+
     @property
     def _planned(self) -> list[_Row]:
         return sorted(self._rows, key=lambda row: row.place)
@@ -194,6 +218,11 @@ class RolloutReport:
             asked = (row.trajectory.environment, row.trajectory.question)
             groups.setdefault(asked, []).append(row)
         return groups.items()
+
+
+def _played(row: _Row) -> PlayedEpisode:
+    tokens = row.usage.tokens if row.usage.calls and not row.usage.untold else None
+    return PlayedEpisode.of(row.trajectory, calls=row.calls, tokens=tokens)
 
 
 def _episode_row(row: _Row) -> dict[str, Any]:

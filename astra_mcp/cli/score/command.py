@@ -115,7 +115,7 @@ def _refuse_with_calibrate(
     given = {
         "FILE": bool(files),
         "--out": file is not None,
-        "--report": report is not None,
+        "--html": report is not None,
         "--repeat": repeat != 1,
         "--rule-total": rule_total,
     }

@@ -58,5 +58,8 @@ Calibrate = Annotated[
     bool,
     typer.Option("--calibrate", help="Ask the judge about labelled trajectories; needs no FILE."),
 ]
-Report = Annotated[Path | None, typer.Option(help="Write a page about the scores to this file.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--html", "--report", help="Write a page about the scores to this file."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import typer
 
+from astra_mcp.cli.noting import noted
 from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
+from astra_mcp.cli.synth.report import report_of_families
 from astra_mcp.compose.bundles import BundlePublisher
+from astra_mcp.compose.runs.notes import RunKind
 from astra_mcp.compose.settings import load_settings
 from astra_mcp.compose.verdicts import open_acceptance
 from astra_mcp.errors import ConfigError
@@ -63,13 +66,30 @@ def make_of_families(given: Given) -> None:
         if place.exists() and not place.is_dir():
             raise ConfigError(f"{place} is no folder: name another one with --out")
     began, made = time.monotonic(), Made()
-    try:
-        run_async(_make, planned, place, given.acceptance, made)
-    finally:
-        seconds = time.monotonic() - began
-        _report(made, seconds, folder, order.splits, as_json=given.as_json)
-    if made.given_up:
-        raise typer.Exit(ExitCode.FAILED)
+    with report_errors():
+        noting = noted(
+            load_settings().home,
+            RunKind.SYNTHESIS,
+            command="synth environments",
+            name=f"families {given.families}",
+            key=f"families {place.resolve()}",
+            place=place,
+        )
+    with noting as run:
+        try:
+            run_async(_make, planned, place, given.acceptance, made)
+        finally:
+            seconds = time.monotonic() - began
+            if made.accepted or made.rejected:  # else it was refused before it came to anything
+                run.tell(f"{made.accepted:,} accepted, {_num_refused(made):,} refused draws")
+                run.show(lambda: report_of_families(made, seconds, len(planned)), is_last=True)
+            _report(made, seconds, folder, order.splits, as_json=given.as_json)
+        if made.given_up:
+            raise typer.Exit(ExitCode.FAILED)
+
+
+def _num_refused(made: Made) -> int:
+    return sum(reasons.total() for reasons in made.rejected.values())
 
 
 def _splits(text: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ from astra_mcp import __version__
 from astra_mcp.cli.statistics.page import statistics_sections
 from astra_mcp.cli.synth.report_parts import (
     NONE,
+    accepted_table,
     attempt_plots,
     cost_table,
     funnel,
@@ -21,10 +22,18 @@ from astra_mcp.cli.synth.report_parts import (
 )
 from astra_mcp.environments.statistics import PAPER
 from astra_mcp.pipeline import YieldTable
-from astra_mcp.report.html.parts import KeyFigure, Report, Section, is_empty
+from astra_mcp.report.html.parts import (
+    DataColumn,
+    DataTable,
+    KeyFigure,
+    Report,
+    Section,
+    is_empty,
+)
+from astra_mcp.synthesis.environments.making import Made
 from astra_mcp.synthesis.environments.run_statistics import RunStatistics
 
-__all__ = ["ReportedRun", "report_of"]
+__all__ = ["ReportedRun", "report_of", "report_of_families"]
 
 _DEMO = "Every answer of a model in this run was written by hand: it shows the stages, not a model."
 
@@ -53,6 +62,7 @@ def report_of(run: ReportedRun) -> Report:
         Section(
             title="Failures", lead=_FAILED, parts=loss_tables("Failed", "kind", found.failed, names)
         ),
+        Section(title="Accepted", parts=[accepted_table(found, table.accepted)]),
         Section(title="Attempts", lead=_ATTEMPTS, parts=list(attempt_plots(found))),
         Section(title="Cost", lead=_cost_lead(table), parts=[cost_table(table)]),
         Section(title="Where answers come from", lead=_ORIGINS, parts=origin_charts(found)),
@@ -72,6 +82,43 @@ def report_of(run: ReportedRun) -> Report:
         key_figures=_key_figures(run),
         sections=[section for section in sections if not all(map(is_empty, section.parts))],
         footer=f"Figures of the paper: {PAPER.source}. Written by astra-mcp {__version__}.",
+    )
+
+
+def report_of_families(made: Made, seconds: float, planned: int) -> Report:
+    """Make the report of environments that no model made.
+
+    Args:
+        made: What became of them.
+        seconds: That it took.
+        planned: Environments that were asked for.
+    """
+    refused = [(s, reason, n) for s, found in made.rejected.items() for reason, n in found.items()]
+    numbers = DataColumn(name="draws", is_number=True)
+    draws = DataTable(
+        caption="Draws that were refused, and made anew",
+        columns=[DataColumn(name="stage"), DataColumn(name="reason"), numbers],
+        rows=[(stage, reason, f"{count:,}") for stage, reason, count in refused],
+    )
+    given_up = DataTable(
+        caption="Given up: every draw was refused",
+        columns=[DataColumn(name="environment")],
+        rows=[(name,) for name in made.given_up],
+    )
+    return Report(
+        title="Environments of families",
+        lead=f"{made.accepted:,} of {planned:,} environments; no model was asked.",
+        key_figures=[
+            KeyFigure(
+                label="environments",
+                value=f"{made.accepted:,}",
+                note=f"{made.kept:,} of them from before" if made.kept else "",
+            ),
+            KeyFigure(label="questions", value=f"{made.questions:,}"),
+            KeyFigure(label="time", value=f"{seconds:,.0f} s", note="of this run"),
+        ],
+        sections=[Section(title="Refused", parts=[draws, given_up])] if refused else (),
+        footer=f"Written by astra-mcp {__version__}.",
     )
 
 

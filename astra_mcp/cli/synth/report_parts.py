@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor
 from statistics import fmean
+from urllib.parse import quote
 
 from astra_mcp.llm.usage import Usage
 from astra_mcp.pipeline import Loss, YieldTable
@@ -21,6 +22,7 @@ from astra_mcp.synthesis.environments.run_statistics import RunStatistics, Signa
 
 __all__ = [
     "NONE",
+    "accepted_table",
     "attempt_plots",
     "cost_table",
     "funnel",
@@ -98,6 +100,18 @@ def loss_tables(
             ],
         ),
     ]
+
+
+def accepted_table(found: RunStatistics, accepted: int) -> DataTable:
+    """Show environments that were accepted, and what they ask."""
+    shown = found.examples
+    of_all = "" if len(shown) == accepted else f", {len(shown)} of {accepted:,}"
+    return DataTable(
+        caption=f"Accepted environments{of_all}",
+        columns=[DataColumn(name="environment"), DataColumn(name="what is asked")],
+        rows=[(each.name, each.question) for each in shown],
+        paths=[f"/environments/{quote(each.name, safe='')}" for each in shown],
+    )
 
 
 def attempt_plots(found: RunStatistics) -> Iterator[Part]:

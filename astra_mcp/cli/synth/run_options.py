@@ -34,7 +34,10 @@ class RunOptions:
             min=0, help="In the currency of the prices.", rich_help_panel=panel
         )
         self.report = typer.Option(
-            help="Write a page about the run to this file.", rich_help_panel=panel
+            "--html",
+            "--report",
+            help="Write a page about the run to this file.",
+            rich_help_panel=panel,
         )
 
 

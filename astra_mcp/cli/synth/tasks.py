@@ -1,6 +1,7 @@
 """Making tasks of tool documents with a model: the options, the run, and what is told of it."""
 
 import os
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,11 +9,14 @@ from secrets import token_hex
 
 import typer
 
+from astra_mcp.cli.noting import noted
 from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
+from astra_mcp.cli.synth.noted_yield import note_end, note_yield
 from astra_mcp.cli.synth.reading import read_languages, read_range
 from astra_mcp.cli.synth.task_audit import require_new, tell_flags, write_audit
 from astra_mcp.cli.synth.task_options import Given
 from astra_mcp.cli.synth.task_report import report_of_tasks
+from astra_mcp.compose.runs.notes import NotedRun, RunKind
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis.documents import WantedServers
 from astra_mcp.compose.synthesis.trajectories import (
@@ -26,6 +30,7 @@ from astra_mcp.home import user_path
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
+from astra_mcp.report.html.parts import Report
 from astra_mcp.report.html.writing import require_writable, write_report
 from astra_mcp.serving.process.gateway_access import open_gateway_access
 from astra_mcp.synthesis.trajectories.chains.proposing import Lengths
@@ -101,15 +106,37 @@ def make_tasks(given: Given) -> None:
         _check(given)
         prepared = _prepare(given)
     say.print(f"{len(prepared.documents)} servers")
+    noting = noted(
+        prepared.settings.home,
+        RunKind.SYNTHESIS,
+        command="synth tasks",
+        name=given.run,
+        key=f"tasks {given.run}",
+    )
+    with noting as run:
+        raise typer.Exit(_make(prepared, given, run))
+
+
+def _make(prepared: _Prepared, given: Given, run: NotedRun) -> ExitCode:
     statistics = TaskStatistics()
     ending = ExitCode.DONE
     with show_pipeline(tally_of(prepared.recipe), total=len(prepared.documents)) as shown:
+
+        def page() -> Report:
+            return report_of_tasks(given.run, shown.table, statistics)
+
+        def hear(event: Progress) -> None:
+            shown.hear(event)
+            statistics.hear(event)
+            note_yield(run, event, lambda: shown.table, page)
+
         try:
-            run_async(_run, prepared, given.run, shown, statistics)
+            run_async(_run, prepared, given.run, shown, hear)
         except typer.Exit as error:
             ending = ExitCode(error.exit_code)
     table = shown.table
     if any(row.received for row in table.stages):
+        note_end(run, table, page, was_stopped=ending is ExitCode.STOPPED)
         with report_errors():
             after = run_async(read_listed, prepared.settings, given.run)
             kept = {task.id for task in statistics.tasks}
@@ -123,7 +150,7 @@ def make_tasks(given: Given) -> None:
         say.print("stopped: what was finished is kept; run it again to go on")
     if not ending and (table.stopped or table.num_failed):
         ending = ExitCode.FAILED
-    raise typer.Exit(ending)
+    return ending
 
 
 def _check(given: Given) -> None:
@@ -211,12 +238,8 @@ def _variations(text: str) -> Variations:
 
 
 async def _run(
-    prepared: _Prepared, run: str, shown: ShownPipeline, statistics: TaskStatistics
+    prepared: _Prepared, run: str, shown: ShownPipeline, hear: Callable[[Progress], None]
 ) -> None:
-    def hear(event: Progress) -> None:
-        shown.hear(event)
-        statistics.hear(event)
-
     async with AsyncExitStack() as opened:
         runner = None
         if prepared.recipe.executes:

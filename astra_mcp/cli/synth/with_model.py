@@ -1,15 +1,19 @@
 """Making environments with a model: the options, the run, and what is told of it."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
+from astra_mcp.cli.noting import noted
 from astra_mcp.cli.progress import ShownPipeline, print_yield, show_pipeline
+from astra_mcp.cli.synth.noted_yield import note_end, note_yield
 from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
 from astra_mcp.cli.synth.report import ReportedRun, report_of
+from astra_mcp.compose.runs.notes import NotedRun, RunKind
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis.environments import open_demo_models, run_synthesis
 from astra_mcp.errors import ConfigError
@@ -55,30 +59,49 @@ def make_with_model(given: Given) -> None:
     with report_errors():
         prepared = _prepare(given)
     say.print(_BY_HAND if given.demo else _counted(prepared.sources))
+    name = _DEMO if given.demo else given.run
+    noting = noted(
+        prepared.settings.home,
+        RunKind.SYNTHESIS,
+        command="synth environments",
+        name=name,
+        key=f"environments {name}",
+        place=prepared.folder,
+    )
+    with noting as run:
+        ending = _make(prepared, given, name, run)
+        raise typer.Exit(ending)
+
+
+def _make(prepared: _Prepared, given: Given, name: str, run: NotedRun) -> ExitCode:
     statistics = RunStatistics(is_control=not prepared.recipe.has_gate)
     ending = ExitCode.DONE
     with show_pipeline(prepared.stages, total=len(prepared.sources)) as shown:
+
+        def reported() -> ReportedRun:
+            return ReportedRun(
+                name=name, table=shown.table, statistics=statistics, is_demo=given.demo
+            )
+
+        def hear(event: Progress) -> None:
+            shown.hear(event)
+            statistics.hear(event)
+            note_yield(run, event, lambda: shown.table, lambda: report_of(reported()))
+
         try:
-            run_async(_run, prepared, given.run, shown, statistics)
+            run_async(_run, prepared, name, shown, hear)
         except typer.Exit as error:
             ending = ExitCode(error.exit_code)
     table = shown.table
     if table.stages[0].received:
-        _tell(
-            ReportedRun(
-                name=_DEMO if given.demo else given.run,
-                table=table,
-                statistics=statistics,
-                is_demo=given.demo,
-            ),
-            prepared.folder,
-            given,
-        )
+        was_stopped = ending is ExitCode.STOPPED
+        note_end(run, table, lambda: report_of(reported()), was_stopped=was_stopped)
+        _tell(reported(), prepared.folder, given)
     if ending is ExitCode.STOPPED:
         say.print("stopped: what was finished is kept; run it again to go on")
     if not ending and (table.stopped or table.num_failed):
         ending = ExitCode.FAILED
-    raise typer.Exit(ending)
+    return ending
 
 
 def _prepare(given: Given) -> _Prepared:
@@ -98,18 +121,14 @@ def _prepare(given: Given) -> _Prepared:
 
 
 async def _run(
-    prepared: _Prepared, run: str, shown: ShownPipeline, statistics: RunStatistics
+    prepared: _Prepared, run: str, shown: ShownPipeline, hear: Callable[[Progress], None]
 ) -> None:
-    def hear(event: Progress) -> None:
-        shown.hear(event)
-        statistics.hear(event)
-
     script, settings = prepared.script, prepared.settings
     models = nullcontext(settings) if script is None else open_demo_models(settings, script)
     async with models as settings_of_run, shown.telling():
         await run_synthesis(
             settings_of_run,
-            run if script is None else _DEMO,
+            run,
             prepared.sources,
             prepared.recipe,
             budget=prepared.budget,

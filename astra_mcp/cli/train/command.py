@@ -172,11 +172,11 @@ def demo(
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")],
     *,
-    file: Annotated[Path, typer.Option("--out", help="The page to write (HTML).")],
+    file: Annotated[Path, typer.Option("--html", "--out", help="The page to write.")],
 ) -> None:
     """Draw rewards, losses and all other figures of one run or several into one page."""
     with report_errors():
-        from astra_mcp.cli.train.page import report_of  # noqa: PLC0415 - for this alone
+        from astra_mcp.compose.runs.training import report_of  # noqa: PLC0415 - for this alone
         from astra_mcp.report.html.writing import write_report  # noqa: PLC0415
 
         write_report(report_of([user_path(each) for each in runs]), user_path(file))

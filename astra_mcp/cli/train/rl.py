@@ -7,6 +7,7 @@ from threading import Event
 import typer
 
 from astra_mcp.cli.rollout.bounds import open_users
+from astra_mcp.cli.train.noted_training import noted_training
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
 from astra_mcp.cli.train.supervisor import alarms_shown, open_adviser, signals_shown
@@ -95,11 +96,15 @@ async def _run(
             adviser=adviser,
         )
         shown = _print_plan(settings, playground, versions, as_json=as_json)
-        with show_progress(settings.training.steps) as show:
+        with (
+            noted_training(told.home, "train rl", settings.out) as run,
+            show_progress(settings.training.steps) as show,
+        ):
 
             def hear(progress: Progress) -> None:
                 show(progress)
                 watched.hear(progress)
+                run.hear(progress)
 
             outcome = await train(
                 settings,
@@ -109,6 +114,7 @@ async def _run(
                 should_stop=lambda: stop.is_set() or watched.is_enough,
                 hear_alarm=watched.hear_alarm,
             )
+            run.end(outcome)
     return outcome, shown
 
 

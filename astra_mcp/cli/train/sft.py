@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,9 +14,11 @@ import anyio.from_thread
 import anyio.to_thread
 import typer
 
+from astra_mcp.cli.train.noted_training import NotedTraining, noted_training
 from astra_mcp.cli.train.plan import Plan, print_outcome, print_plan, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
 from astra_mcp.cli.train.validating import check_environments, open_validator
+from astra_mcp.compose.settings import load_settings
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.console import ExitCode, print_json, run_async, say
 from training.render import Renderer, ThinkingPolicy, Tokenizer, load_tokenizer
@@ -25,7 +28,7 @@ from training.sft.model import find_model, model_config
 from training.sft.preparing import Prepared, check_data, check_fit, prepare, require_data
 from training.sft.presets import find_preset
 from training.sft.settings import SftSettings
-from training.sft.training import Ending, Outcome, train
+from training.sft.training import Ending, Outcome, Progress, train
 from training.tiny.start import save_start
 
 __all__ = ["run_sft"]
@@ -176,8 +179,13 @@ async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -
         def validate(model: Any, step: int) -> Mapping[str, float]:
             return anyio.from_thread.run(validator, model, step) if validator is not None else {}
 
-        with show_progress(len(prepared.batches)) as hear:
-            return await anyio.to_thread.run_sync(
+        with _noted(settings) as run, show_progress(len(prepared.batches)) as show:
+
+            def hear(progress: Progress) -> None:
+                show(progress)
+                run.hear(progress)
+
+            outcome = await anyio.to_thread.run_sync(
                 lambda: train(
                     prepared,
                     hear=hear,
@@ -185,3 +193,11 @@ async def _train(prepared: Prepared, renderer: Renderer, tokenizer: Tokenizer) -
                     should_stop=stop.is_set,
                 )
             )
+            run.end(outcome)
+            return outcome
+
+
+def _noted(settings: SftSettings) -> AbstractContextManager[NotedTraining]:
+    """Note the run in the home; of several processes the first one does."""
+    home, is_first = load_settings().home, os.environ.get("RANK", "0") == "0"
+    return noted_training(home, "train sft", settings.out, is_first=is_first)

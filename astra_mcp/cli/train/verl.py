@@ -7,6 +7,7 @@ from threading import Event
 
 import typer
 
+from astra_mcp.cli.train.noted_training import noted_training
 from astra_mcp.cli.train.plan import print_outcome, show_progress
 from astra_mcp.cli.train.stopping import hearing_signals
 from astra_mcp.cli.train.supervisor import alarms_shown, open_adviser, signals_shown
@@ -28,7 +29,7 @@ from training.rl.verl.launcher import Reached, check_by_verl, train_by_verl
 from training.rl.verl.settings import VerlSettings
 from training.rl.verl.stretching import fetch
 from training.sft.model import find_model, model_config
-from training.sft.training import Ending, Outcome
+from training.sft.training import Ending, Outcome, Progress
 
 __all__ = ["run_verl"]
 
@@ -108,7 +109,15 @@ async def _run(
             playground=playground, url=access.url, key=access.key, limits=limits, model=model
         )
         shown = _print_plan(settings, reached, versions, as_json=as_json)
-        with show_progress(settings.training.steps) as hear:
+        with (
+            noted_training(told.home, "train rl", settings.out) as run,
+            show_progress(settings.training.steps) as show,
+        ):
+
+            def hear(progress: Progress) -> None:
+                show(progress)
+                run.hear(progress)
+
             outcome = await train_by_verl(
                 settings,
                 reached,
@@ -117,6 +126,7 @@ async def _run(
                 should_stop=stop.is_set,
                 hear_alarm=watched.hear_alarm,
             )
+            run.end(outcome)
     return outcome, shown
 
 

@@ -4,7 +4,7 @@ Every text is shown as it is, whoever wrote it. Figures in tables come as texts,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = [
     "Bar",
@@ -22,6 +22,7 @@ __all__ = [
     "Section",
     "Series",
     "is_empty",
+    "shortened",
 ]
 
 
@@ -41,6 +42,9 @@ class DataTable:
     caption: str
     columns: Sequence[DataColumn]
     rows: Sequence[Sequence[str]]
+    paths: Sequence[str] = ()
+    """Of each row, the address among a gateway's pages of what its first cell names; empty where there is
+    none. A file has no gateway, and shows the cell alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,3 +184,28 @@ class Report:
     key_figures: Sequence[KeyFigure] = ()
     sections: Sequence[Section] = ()
     footer: str = ""
+
+
+def shortened(report: Report, length: int) -> Report:
+    """Cut texts of tables and passages that are longer than so many characters, and say what is left out."""
+    return replace(
+        report,
+        sections=[
+            replace(section, parts=[_shortened(part, length) for part in section.parts])
+            for section in report.sections
+        ],
+    )
+
+
+def _shortened(part: Part, length: int) -> Part:
+    if isinstance(part, DataTable):
+        return replace(part, rows=[[_cut(cell, length) for cell in row] for row in part.rows])
+    if isinstance(part, Reading):
+        passages = [replace(each, text=_cut(each.text, length)) for each in part.passages]
+        return replace(part, passages=passages)
+    return part
+
+
+def _cut(text: str, length: int) -> str:
+    left_out = len(text) - length
+    return f"{text[:length]} \u2026 {left_out:,} characters more" if left_out > 0 else text

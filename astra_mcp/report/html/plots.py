@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from astra_mcp.report.html.parts import DataColumn, DataTable, Histogram, LinePlot
+from astra_mcp.report.html.parts import DataColumn, DataTable, Histogram, LinePlot, Series
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["Plot", "plot_of", "script_json"]
+__all__ = ["Plot", "look_of", "plot_of", "script_json", "shown"]
 
 _LOOKS = 6
 """Colours, each with its dashes."""
@@ -42,6 +42,16 @@ def script_json(value: JsonValue) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def look_of(place: int, line: Series) -> int:
+    """Say how a line looks: a number from 0 to 5.
+
+    Args:
+        place: Its place in its plot, from 0.
+        line: May name its look.
+    """
+    return (place if line.look is None else line.look) % _LOOKS
 
 
 def _histogram(part: Histogram) -> Plot:
@@ -79,10 +89,7 @@ def _lines(part: LinePlot) -> Plot:
             f"{wrong[0]!r} has another number of values than the axis: {part.caption!r}"
         )
     names = [line.name for line in part.series]
-    looks = [
-        (place if line.look is None else line.look) % _LOOKS
-        for place, line in enumerate(part.series)
-    ]
+    looks = [look_of(place, line) for place, line in enumerate(part.series)]
     lines: list[JsonValue] = [
         {"name": line.name, "look": look, "values": [_finite(value) for value in line.values]}
         for line, look in zip(part.series, looks, strict=True)

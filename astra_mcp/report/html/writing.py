@@ -6,9 +6,8 @@ nothing at all. Equal reports give equal files.
 """
 
 from base64 import b64encode
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from errno import EISDIR
 from functools import cache
 from hashlib import sha256
@@ -16,17 +15,19 @@ from importlib.resources import files
 from os import strerror
 from pathlib import Path
 from secrets import token_hex
-from typing import Literal
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from astra_mcp.errors import ConfigError
-from astra_mcp.report.html.parts import BarChart, DataTable, Part, Reading, Report, is_empty
-from astra_mcp.report.html.plots import Plot, plot_of, script_json
+from astra_mcp.report.html.parts import Report
+from astra_mcp.report.html.views import views_of
 from astra_mcp.text.plain import visible
 
-__all__ = ["html_of", "require_writable", "write_report"]
+__all__ = ["REPORT_TEMPLATES", "html_of", "require_writable", "write_report"]
+
+REPORT_TEMPLATES = Path(__file__).parent / "assets"
+"""The folder of the templates."""
 
 
 def write_report(report: Report, file: Path) -> None:
@@ -83,10 +84,7 @@ def _is_special(file: Path) -> bool:
 
 def html_of(report: Report) -> str:
     """Render a report as the text of an HTML page."""
-    sections = [
-        (section, [_view(part) for part in section.parts if not is_empty(part)])
-        for section in report.sections
-    ]
+    sections = views_of(report)
     has_plots = any(view.plot is not None for _, views in sections for view in views)
     style, script = _style(has_plots), _script() if has_plots else ""
     return _template().render(
@@ -98,57 +96,6 @@ def html_of(report: Report) -> str:
     )
 
 
-# --- parts as the template takes them --------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DrawnBar:
-    """A bar with its figures written down; lengths are per cent of the longest."""
-
-    label: str
-    count: str
-    share: str
-    reference: str
-    length: float
-    mark: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
-    kind: Literal["table", "bars", "plot", "reading"]
-    part: Part
-    bars: Sequence[_DrawnBar] = ()
-    plot: Plot | None = None
-    data: str = ""
-    """What the script reads."""
-
-
-def _view(part: Part) -> _View:
-    if isinstance(part, DataTable):
-        return _View(kind="table", part=part)
-    if isinstance(part, BarChart):
-        return _View(kind="bars", part=part, bars=tuple(_drawn_bars(part)))
-    if isinstance(part, Reading):
-        return _View(kind="reading", part=part)
-    plot = plot_of(part)
-    data = Markup(script_json(plot.spec))  # noqa: S704 - escaped for where it stands
-    return _View(kind="plot", part=part, plot=plot, data=data)
-
-
-def _drawn_bars(part: BarChart) -> Iterator[_DrawnBar]:
-    shares = [bar.count / (part.whole or part.total) for bar in part.bars]
-    longest = max((*shares, *(bar.reference or 0.0 for bar in part.bars)))
-    for bar, share in zip(part.bars, shares, strict=True):
-        yield _DrawnBar(
-            label=bar.label,
-            count=f"{bar.count:,}",
-            share=f"{share:.1%}",
-            reference="" if bar.reference is None else f"{bar.reference:.1%}",
-            length=round(100 * share / longest, 2),
-            mark=None if bar.reference is None else round(100 * bar.reference / longest, 2),
-        )
-
-
 # --- what every page holds -------------------------------------------------------------------------
 
 
@@ -157,7 +104,7 @@ def _asset(name: str) -> str:
 
 
 def _style(has_plots: bool) -> str:
-    ours = f"{_asset('assets/tokens.css')}\n{_asset('assets/report.css')}"
+    ours = "\n".join(_asset(f"assets/{name}.css") for name in ("tokens", "report", "parts"))
     return f"{_asset('vendored/uplot/uPlot.min.css')}\n{ours}" if has_plots else ours
 
 
@@ -181,13 +128,14 @@ def _source(text: str) -> str:
 @cache
 def _template() -> Template:
     environment = Environment(
+        loader=FileSystemLoader(REPORT_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    return environment.from_string(_asset("assets/report.html.jinja"))
+    return environment.get_template("report.html.jinja")
 
 
 def _finalized(value: object) -> object:

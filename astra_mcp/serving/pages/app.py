@@ -41,6 +41,7 @@ from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.play import PlayPages
 from astra_mcp.serving.pages.registry.pages import RegistryPages
 from astra_mcp.serving.pages.rendering import SAFE_HEADERS, Renderer
+from astra_mcp.serving.pages.runs.run_pages import RunPages
 from astra_mcp.serving.pages.servers.pages import ServerPages
 from astra_mcp.serving.pages.trajectories.pages import TrajectoryPages
 from gateway.agents.targets import target_at
@@ -52,7 +53,7 @@ __all__ = ["PagesApp"]
 
 _MAX_FIELDS = 1000
 _AT = frozenset(
-    {"environments", "episodes", "live", "login", "logout", "registry", "servers", "static"}
+    {"environments", "episodes", "live", "login", "logout", "registry", "runs", "servers", "static"}
 )
 """First parts of addresses; below ``episodes`` and ``servers`` the agents' plane has its own."""
 _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
@@ -103,6 +104,7 @@ class PagesApp:
             LiveList,
             TrajectoryPages,
             RegistryPages,
+            RunPages,
         ):
             yield from pages(self._parts, self._renderer).routes()
         yield Route("/login", self._to_start, methods=["GET"])

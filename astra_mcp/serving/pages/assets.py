@@ -17,12 +17,26 @@ from starlette.responses import Response
 __all__ = ["asset_path", "serve_asset"]
 
 _YEAR = "public, max-age=31536000, immutable"
+_LICENCE = "LICENSE"
+"""Of vendored files; goes with them as a comment."""
 _SOURCES = {
     "pages.css": (
         ("astra_mcp.report.html", "assets/tokens.css"),
         ("astra_mcp.serving.pages", "assets/pages.css"),
     ),
     "pages.js": (("astra_mcp.serving.pages", "assets/pages.js"),),
+    "runs.css": (
+        ("astra_mcp.report.html", f"vendored/uplot/{_LICENCE}"),
+        ("astra_mcp.report.html", "vendored/uplot/uPlot.min.css"),
+        ("astra_mcp.report.html", "assets/parts.css"),
+        ("astra_mcp.serving.pages.runs", "assets/runs.css"),
+    ),
+    "runs.js": (
+        ("astra_mcp.report.html", f"vendored/uplot/{_LICENCE}"),
+        ("astra_mcp.report.html", "vendored/uplot/uPlot.iife.min.js"),
+        ("astra_mcp.report.html", "assets/report.js"),
+        ("astra_mcp.serving.pages.runs", "assets/runs.js"),
+    ),
     "icon.svg": (("astra_mcp.serving.pages", "assets/icon.svg"),),
 }
 """Each asset, and the files that it is put together from; the colours are those of reports."""
@@ -64,8 +78,13 @@ def _assets() -> dict[str, _Asset]:
     return {name: _read(name) for name in _SOURCES}
 
 
+def _part(package: str, file: str) -> bytes:
+    content = files(package).joinpath(file).read_bytes()
+    return b"/*!\n" + content + b"\n*/" if file.endswith(_LICENCE) else content
+
+
 def _read(name: str) -> _Asset:
-    parts = [files(package).joinpath(file).read_bytes() for package, file in _SOURCES[name]]
+    parts = [_part(package, file) for package, file in _SOURCES[name]]
     content = b"\n".join(parts)
     stem, _, kind = name.rpartition(".")
     digest = sha256(content).hexdigest()[:12]

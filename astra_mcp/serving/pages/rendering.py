@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from astra_mcp import __version__
+from astra_mcp.report.html.writing import REPORT_TEMPLATES
 from astra_mcp.report.shown import shown_time
 from astra_mcp.serving.pages.assets import asset_path
 from astra_mcp.text.plain import visible
@@ -26,9 +27,12 @@ NAVIGATION = (
     ("Environments", "/environments"),
     ("Servers", "/servers"),
     ("Episodes", "/episodes"),
+    ("Runs", "/runs"),
     ("Registry", "/registry"),
 )
 """Name and address of each part, in their order."""
+_HERE = Path(__file__).parent
+_TEMPLATES = (_HERE / "templates", _HERE / "runs" / "templates", REPORT_TEMPLATES)
 _POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -82,7 +86,7 @@ class Renderer:
         """
         self._root = root.rstrip("/")
         self._environment = Environment(
-            loader=FileSystemLoader(Path(__file__).parent / "templates"),
+            loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,

@@ -41,6 +41,7 @@ def announced(
         workers=worker_info.inner_urls if worker_info.count > 1 else (),
         environments=tuple(folder.absolute() for folder in settings.environments),
         mcp_config=file.absolute() if file else None,
+        has_pages=settings.serve.pages,
     )
     with announce(settings.home, running):
         if as_json:

@@ -7,6 +7,7 @@ that the topology gate would have refused.
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from astra_mcp.environments.statistics import (
     Distribution,
@@ -22,11 +23,12 @@ from astra_mcp.synthesis.environments.gate_comparison import GateComparison
 from astra_mcp.synthesis.environments.questions.instance import Instance, Origin, levels_of
 from astra_mcp.types import JsonObject
 
-__all__ = ["RunStatistics", "Signals"]
+__all__ = ["AcceptedExample", "RunStatistics", "Signals"]
 
 _BEFORE_GATE = {"decompose", "topology"}
 _LAST = "publish"
 _SCORE_DIGITS = 4
+_MAX_EXAMPLES = 40
 
 
 @dataclass(slots=True)
@@ -60,6 +62,13 @@ class Signals:
         }
 
 
+class AcceptedExample(NamedTuple):
+    """An environment that was accepted."""
+
+    name: str
+    question: str
+
+
 class RunStatistics:
     """Hears a run and adds up."""
 
@@ -86,6 +95,8 @@ class RunStatistics:
         self.attempts_by_step = Counter[str]()
         self.gate = GateComparison() if is_control else None
         self._accepted = Counter[EnvironmentCounts]()
+        self.examples: list[AcceptedExample] = []
+        """The environments that were accepted first, but few."""
 
     def hear(self, event: Progress) -> None:
         """Take an event of the run."""
@@ -157,6 +168,8 @@ class RunStatistics:
         self.attempts_by_step.update(attempt.step for attempt in built.attempts)
         self.accepted_origins.update(built.instance.origins.values())
         self._accepted[_counts_of(built)] += 1
+        if len(self.examples) < _MAX_EXAMPLES:
+            self.examples.append(AcceptedExample(published.name, built.instance.main_question))
 
 
 def _counts_of(built: Built) -> EnvironmentCounts:

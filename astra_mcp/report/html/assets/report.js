@@ -11,12 +11,13 @@
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const font = (size, weight = "400") => `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
 
-  const plots = [...document.querySelectorAll("[data-plot]")].map(prepare);
+  let plots = [...document.querySelectorAll("[data-plot]")].map(prepare);
 
   function prepare(part) {
     const box = part.querySelector(".plot");
-    const spec = JSON.parse(part.querySelector("script").textContent);
-    const plot = { box, spec, readout: part.querySelector(".readout"), drawn: null };
+    const source = part.querySelector("script").textContent;
+    const plot = { box, source, spec: JSON.parse(source), readout: part.querySelector(".readout"), drawn: null };
+    box.replaceChildren(); // what stands there for those without a script
     draw(plot, box.parentElement.clientWidth);
     part.querySelector("details").open = false;
     box.tabIndex = 0;
@@ -173,6 +174,31 @@
   function redraw(most = Infinity) {
     for (const plot of plots) draw(plot, Math.min(plot.box.parentElement.clientWidth, most));
   }
+
+  /* Whoever changed a page says so: what is new is drawn, what has other numbers drawn anew. */
+  addEventListener("plots-changed", () => {
+    const parts = [...document.querySelectorAll("[data-plot]")];
+    for (const plot of plots.filter(({ box }) => !box.isConnected)) {
+      observer.unobserve(plot.box.parentElement);
+      plot.drawn.destroy();
+    }
+    plots = parts.map((part) => {
+      const known = plots.find(({ box }) => part.contains(box));
+      if (known === undefined) {
+        const made = prepare(part);
+        observer.observe(part);
+        return made;
+      }
+      const source = part.querySelector("script").textContent;
+      if (source !== known.source) {
+        Object.assign(known, { source, spec: JSON.parse(source) });
+        const at = known.drawn.cursor.idx;
+        draw(known, known.box.parentElement.clientWidth);
+        if (document.activeElement === known.box && at !== null && at !== undefined) point(known, Math.min(at, known.data[0].length - 1));
+      }
+      return known;
+    });
+  });
 
   const PRINTED_WIDTH = 320; // of one of two columns
   function print(isPrinted) {

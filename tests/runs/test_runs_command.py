@@ -1,0 +1,72 @@
+"""``astra-mcp runs``: the list, and one run by its id, its folder or its file."""
+
+import json
+from pathlib import Path
+
+from astra_mcp.compose.runs.notes import RunKind, note_run
+from astra_mcp.report.html.parts import KeyFigure, Report
+from training.sft.run_folder import RunFolder
+
+from command_line import Cli
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
+
+
+def a_training(folder: Path) -> Path:
+    folder.mkdir()
+    RunFolder(folder).log(1, {"loss": 0.5, "rollout/reward": 0.25})
+    return folder
+
+
+def test_a_noted_run_is_listed_shown_and_written_as_a_page(tmp_path: Path) -> None:
+    cli = Cli(tmp_path / "home")
+    folder = a_training(tmp_path / "grpo")
+    with note_run(
+        tmp_path / "home", RunKind.TRAINING, command="train rl", name=HOSTILE, key="k", place=folder
+    ) as run:
+        run.tell("step 1 of 1")
+        listed = cli.run("runs", "list", "--json")
+    [row] = json.loads(listed.stdout)["runs"]
+    assert (row["id"], row["state"], row["came_to"]) == (run.id, "running", "step 1 of 1")
+    text = cli.run("runs", "list").stdout
+    assert "done" in text
+    assert "\x1b[31m" not in text
+    page = tmp_path / "page.html"
+    shown = cli.run("runs", "show", run.id[:8], "--html", str(page), "--json")
+    assert json.loads(shown.stdout)["figures"]["reward (rollouts)"] == "0.250"
+    assert "reward (rollouts)" in page.read_text()
+    (folder / "metrics.jsonl").rename(folder / "gone")
+    refused = cli.run("runs", "show", run.id)
+    assert (refused.returncode, "has no metrics.jsonl" in refused.stderr) == (2, True)
+
+
+def test_a_run_that_is_not_noted_is_shown_by_its_folder(tmp_path: Path) -> None:
+    cli = Cli(tmp_path / "home")
+    assert "no run is noted" in cli.run("runs", "list").stderr
+    shown = cli.run("runs", "show", str(a_training(tmp_path / "sft")))
+    assert "0.5000" in shown.stdout
+    (tmp_path / "none").mkdir()
+    for what, said in (
+        (str(tmp_path / "none"), "is it the folder of a run"),
+        ("r00", "no run of this id"),
+        ("../x", "no run of this id"),
+    ):
+        refused = cli.run("runs", "show", what)
+        assert refused.returncode != 0
+        assert said in refused.stderr
+
+
+def test_a_report_of_another_version_says_what_to_do(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with note_run(home, RunKind.SYNTHESIS, command="synth tasks", name="n", key="k") as run:
+        run.tell("nothing")
+    cli = Cli(home)
+    assert "come to nothing yet" in cli.run("runs", "show", run.id).stderr
+    (home / "runs" / f"{run.id}.report.json").write_text('{"name": "no title"}')
+    assert "run its command again" in cli.run("runs", "show", run.id).stderr
+    with note_run(home, RunKind.SYNTHESIS, command="synth tasks", name="n", key="k") as run:
+        figure = KeyFigure(label="tasks", value="7")
+        run.show(lambda: Report(title=HOSTILE, key_figures=[figure]), is_last=True)
+    shown = cli.run("runs", "show", run.id).stdout
+    assert "7" in shown
+    assert "\u202e" not in shown
