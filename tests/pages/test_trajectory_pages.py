@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.compose.runs.notes import RunKind, note_run
 from astra_mcp.reward import Reward
 from astra_mcp.serving.pages.trajectories import files, reading, replay
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer
@@ -205,6 +206,20 @@ async def test_scores_of_the_same_content_stand_with_it(shown: ShownGateway) -> 
     page = await shown.page(f"/episodes/{other}/trajectory")
     assert "<meter" not in page
     assert "the score in scores.jsonl is of other content" in page
+
+
+async def test_a_rollout_that_wrote_elsewhere_is_found_by_what_is_noted_of_it(
+    shown: ShownGateway, tmp_path: Path
+) -> None:
+    id_ = await played(shown)
+    place = tmp_path / "elsewhere.jsonl"
+    place.write_text(json.dumps(trajectory_of(id_, *SPOKEN).as_line()) + "\n")
+    kind = RunKind.ROLLOUT
+    with note_run(shown.home, kind, command="rollout", name="one", key="one", place=place):
+        pass
+    assert "No trajectory of this episode" not in await shown.page(f"/episodes/{id_}/trajectory")
+    place.unlink()
+    assert "No trajectory of this episode" in await shown.page(f"/episodes/{id_}/trajectory")
 
 
 async def test_files_are_followed_as_they_grow_are_rewritten_and_go(

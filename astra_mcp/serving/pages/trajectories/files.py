@@ -1,15 +1,16 @@
-"""Where the trajectories and scores of episodes stand: an index of the files in one folder of the home.
+"""Where the trajectories and scores of episodes stand: an index of files.
 
-``astra-mcp rollout`` leaves its trajectories there, unless it is told another place. The index is in memory,
-and is caught up with when somebody asks: of what it has seen, a file costs one look at its length, and what
-was appended is read once. At most so much is read for one who asks; who comes next reads on.
+These are the ones in one folder of the home, where ``astra-mcp rollout`` leaves its trajectories, and those
+that the last rollouts were told to write elsewhere. The index is in memory, and is caught up with when somebody
+asks: of what it has seen, a file costs one look at its length, and what was appended is read once. At most so
+much is read for one who asks; who comes next reads on.
 """
 
 import logging
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -91,9 +92,10 @@ class Written:
 
 @dataclass(eq=False)
 class TrajectoryFiles:
-    """The files of one folder, which may not exist yet."""
+    """The files of one folder, which may not exist yet, and those that are noted elsewhere."""
 
     _folder: Path
+    _noted: Callable[[], Iterable[Path]] = tuple
     _files: dict[Path, _File] = field(default_factory=dict[Path, _File], init=False)
     _places: dict[tuple[Kind, str], _Place] = field(
         default_factory=dict[tuple[Kind, str], _Place], init=False
@@ -165,15 +167,15 @@ class TrajectoryFiles:
 
     def _present(self) -> list[tuple[Path, os.stat_result]]:
         """The files that there are, the newest first."""
+        names: list[str] = []
         try:
             names = [name for name in os.listdir(self._folder) if name.endswith(_SUFFIX)]
         except FileNotFoundError:
-            return []
+            pass
         except OSError as error:
             self._leave_out(self._folder, error)
-            return []
-        stats = ((path, _stat_of(path)) for path in (self._folder / name for name in names))
-        found = [(path, known) for path, known in stats if known is not None]
+        paths = dict.fromkeys([*(self._folder / name for name in names), *self._noted()])
+        found = [(path, known) for path in paths if (known := _stat_of(path)) is not None]
         return sorted(found, key=lambda each: (-each[1].st_mtime_ns, each[0]))
 
     def _leave_out(self, path: Path, error: OSError) -> None:
