@@ -1,9 +1,9 @@
 """Where the trajectories and scores of episodes stand: an index of files.
 
 These are the ones in one folder of the home, where ``astra-mcp rollout`` leaves its trajectories, and those
-that the last rollouts were told to write elsewhere. The index is in memory, and is caught up with when somebody
-asks: of what it has seen, a file costs one look at its length, and what was appended is read once. At most so
-much is read for one who asks; who comes next reads on.
+that the last rollouts were told to write elsewhere. The index is in memory, and is caught up with when
+somebody asks: of what it has seen, a file costs one look at its length, and what was appended is read once.
+At most so much is read for one who asks; who comes next reads on.
 """
 
 import logging
