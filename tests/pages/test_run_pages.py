@@ -48,6 +48,7 @@ async def test_the_list_shows_how_each_run_stands_a_page_at_a_time(shown: ShownG
         assert f'href="/runs/{run.id}">tasks of today' in page
         assert "running</span>" in page
         assert "many" not in page
+        assert f'href="/runs/{run.id}">tasks of today' in await shown.page("/")
     assert "done</span>" in await shown.page("/runs?kind=synthesis")
     first = await shown.page("/runs?kind=rollout")
     assert first.count("done</span>") == 50

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from astra_mcp.compose.runs.notes import SeenFiles, list_runs
 from astra_mcp.errors import RegistryError
 from astra_mcp.serving.clients.client_configs import FORMATS, ClientName, http_entry
 from astra_mcp.serving.clients.config_texts import render_document
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer
+from astra_mcp.serving.pages.runs.run_pages import RunRow, row_of
 from gateway.api.settings import FIRST
 from registry.store.records import EpisodeFilter, IndexedEpisode
 
@@ -22,7 +25,7 @@ __all__ = ["HomePage"]
 
 _ENTRY = "astra-mcp"
 """What a client calls the gateway."""
-_NUM_LAST = 10
+_NUM_LAST, _NUM_RUNS = 8, 5
 _TOKEN_BYTES = 12
 
 
@@ -43,6 +46,7 @@ class HomePage:
     def __init__(self, parts: PageParts, renderer: Renderer) -> None:
         self._parts = parts
         self._renderer = renderer
+        self._seen: SeenFiles = {}
 
     def routes(self) -> Iterator[Route]:
         """Lay out the one address."""
@@ -64,8 +68,13 @@ class HomePage:
             num_workers=parts.worker_info.count,
             clients=list(_clients(f"{base}/mcp", needs_key=parts.needs_api_key)),
             last=last,
+            last_runs=await anyio.to_thread.run_sync(self._last_runs),
             fault=fault,
         )
+
+    def _last_runs(self) -> Sequence[RunRow]:
+        found = list_runs(self._parts.home, limit=_NUM_RUNS, seen=self._seen)
+        return [row_of(run) for run in found.runs]
 
     async def _last(self) -> tuple[Sequence[IndexedEpisode], str]:
         """The newest episodes; where they cannot be read, the rest of the page is of use all the same."""

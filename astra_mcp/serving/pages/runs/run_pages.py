@@ -35,7 +35,7 @@ from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import CUT_AT, Renderer
 from astra_mcp.serving.pages.runs.shelf import CurveShelf, Seen
 
-__all__ = ["RunPages"]
+__all__ = ["RunPages", "RunRow", "row_of"]
 
 _PAGE = 50
 _MAX_TOGETHER = 6
@@ -114,7 +114,7 @@ class RunPages:
         return self._renderer.page(
             request,
             "runs",
-            rows=() if fault else [_row(run) for run in found.runs],
+            rows=() if fault else [row_of(run) for run in found.runs],
             kinds=[kind.value for kind in RunKind],
             asked=asked,
             fault=fault,
@@ -150,7 +150,7 @@ class RunPages:
         page = self._renderer.page(
             request,
             "run",
-            run=_row(run),
+            run=row_of(run),
             note=run.note,
             is_gone=run.is_gone,
             is_live=told.is_unread or any(each.is_running for each in together.values()),
@@ -158,7 +158,7 @@ class RunPages:
             sections=[] if report is None else views_of(report),
             faults=told.faults,
             together=list(together.values())[1:],
-            others=[_row(each) for each in self._others(together)] if is_training else [],
+            others=[row_of(each) for each in self._others(together)] if is_training else [],
             is_training=is_training,
             shows_all=shows_all,
             other_figures=_address(together, shows_all=not shows_all) if told.has_more else None,
@@ -249,7 +249,7 @@ def _tag(run: KnownRun, mark: str, shows_all: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class RunRow:
     """A run as lists show it."""
 
     id: str
@@ -272,8 +272,9 @@ _LOOKS = {
 }
 
 
-def _row(run: KnownRun) -> _Row:
-    return _Row(
+def row_of(run: KnownRun) -> RunRow:
+    """What lists show of a run."""
+    return RunRow(
         id=run.id,
         kind=run.kind.value,
         name=run.note.name,
