@@ -70,8 +70,10 @@ class Tour:
         told = subprocess.run(
             [sys.executable, "-m", "astra_mcp", "open", "--json"],
             stdout=subprocess.PIPE,
-            check=True,
+            check=False,
         )
+        if told.returncode:
+            sys.exit(told.returncode)  # the command has said why
         url = json.loads(told.stdout)["url"]
         self._page.goto(url)
         self._page.wait_for_url(url.partition("/login/")[0] + "/")

@@ -116,12 +116,11 @@ def report_of_curves(
         if of is None or title in of
     }
     begun = {name: curves for name, curves in runs.items() if curves.last}
+    alarms = [_alarm_table(begun), *plots.pop(_ALARMS, ())]
     sections = [
-        Section(title="Runs", parts=[_summary(begun)]),
-        Section(
-            title=_ALARMS, lead=_ALARMS_LEAD, parts=[_alarm_table(begun), *plots.pop(_ALARMS, ())]
-        ),
         *(Section(title=title, parts=parts) for title, parts in plots.items()),
+        Section(title=_ALARMS, lead=_ALARMS_LEAD, parts=alarms),
+        Section(title="Runs", parts=[_summary(begun)]),
     ]
     return Report(
         title="Runs of training",
