@@ -3,6 +3,7 @@
 import os
 import sys
 import webbrowser
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Annotated
@@ -33,8 +34,8 @@ def open_pages(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="An id of an episode or a run, or its first characters, or an environment's name; else the"
-            " first page.",
+            help="An id of an episode or a run, or its first characters, the name of an environment or a"
+            " server, or a page such as /runs; else the first page.",
         ),
     ] = None,
     *,
@@ -67,11 +68,13 @@ async def _ask(what: str | None) -> LoginLink:
 
 
 async def _path_of(what: str, home: Path, gateway: GatewayClient) -> str:
-    """Name the page of a run, an environment or an episode.
+    """Name the page of a run, an environment, an episode or a server; one that is named so stays.
 
     Raises:
         UnknownNameError: There is none of them.
     """
+    if what.startswith("/"):
+        return what
     if is_run_id(what):
         return f"/runs/{find_run(home, what).id}"
     found = sorted(_record_ids(what, home))
@@ -82,10 +85,17 @@ async def _path_of(what: str, home: Path, gateway: GatewayClient) -> str:
     except RefusedError as error:
         if error.status != 404:
             raise
-        several = f"{len(found)} episode ids start" if found else "no episode id starts"
-        msg = f"{several} with {what!r}, and no environment has this name: {error.message}"
-        raise UnknownNameError(msg) from None
+        if what in {server.name for server in await gateway.servers()}:
+            return f"/servers/{quote(what, safe='')}"
+        raise UnknownNameError(_nothing_is(what, found, error.message)) from None
     return f"/environments/{quote(what, safe='')}"
+
+
+def _nothing_is(what: str, episodes: Sequence[str], environments: str) -> str:
+    if episodes:
+        some = ", ".join(id_[:12] for id_ in episodes[:5])
+        return f"{len(episodes)} ids of episodes begin with {what!r}, such as {some}: write more of one"
+    return f"{what!r} is no environment, no server, and no beginning of an episode's id: {environments}"
 
 
 def _record_ids(beginning: str, home: Path) -> list[str]:

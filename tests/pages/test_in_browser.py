@@ -387,6 +387,8 @@ def test_a_link_leads_to_what_it_was_asked_for(served: ServedHome, chromium: Any
     for what, leads_to in (
         (id_[:12], episode),
         (ENVIRONMENT, f"{served.url}/environments/{ENVIRONMENT}"),
+        ("workshop", f"{served.url}/servers/workshop"),
+        ("/runs", f"{served.url}/runs"),
     ):
         told = served.run_program("open", what, "--json")
         page.goto(json.loads(told.stdout)["url"])

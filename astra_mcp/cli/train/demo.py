@@ -123,6 +123,7 @@ def run_demo(demo: Demo) -> None:
     page = f"{demo.folder.name}.html"
     command = shlex.join(["astra-mcp", "train", "report", *runs, "--out", page])
     out.print(f"draw its curves: {command}")
+    out.print(f"look at it in a browser: cd {shlex.quote(str(demo.folder))} && astra-mcp serve")
 
 
 def _claim(demo: Demo) -> None:
