@@ -228,7 +228,7 @@ def _read_number(written: str) -> JsonValue:
 
 def _read_json(written: str) -> JsonValue:
     try:
-        return parse_strict(written)
+        return cast("JsonValue", parse_strict(written))
     except RecursionError:
         raise ValueError("this JSON is nested too deep") from None
     except ValueError as error:
