@@ -87,7 +87,10 @@ class CardFile:
         return card
 
     def write(self, card: Card) -> None:
-        """Put the card in the place of the one before; a disk that is full only costs the next start time."""
+        """Put the card in the place of the one before.
+
+        A disk that is full, or a document that cannot be written, only costs the next start time.
+        """
         temporary = ""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -95,7 +98,8 @@ class CardFile:
             with os.fdopen(handle, "wb") as file:
                 file.write(orjson.dumps(card.model_dump(mode="json")))
             Path(temporary).replace(self._path)
-        except OSError as error:
+        except (OSError, ValueError, orjson.JSONEncodeError) as error:
+            # What a server says may nest deeper than can be written, or hold a number that is too long.
             _log.warning("%s is not written: %s", self._path, error)
             with suppress(OSError):
                 Path(temporary).unlink(missing_ok=True)

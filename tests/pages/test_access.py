@@ -209,6 +209,8 @@ async def test_other_workers_send_logins_to_the_first_and_take_its_sessions(
             303,
             f"{WORKERS[0]}/login/abc",
         )
+        odd = await shown.stranger.get(f"{WORKERS[1]}/login/%E6%BC%A2")
+        assert odd.headers["location"] == f"{WORKERS[0]}/login/%E6%BC%A2"
         asked = await shown.stranger.post(f"{WORKERS[1]}/v1/login-links", json={}, headers=KEY)
         assert asked.headers["location"] == f"{WORKERS[0]}/v1/login-links"
         cookie = {"Cookie": f"astra_mcp_8420={Sessions(CONTROL_KEY).begin()}"}
@@ -253,7 +255,14 @@ def test_no_log_shows_a_link() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nothing", "/environments/none", "/episodes/none", f"/episodes/{'0' * 32}"]
+    "path",
+    [
+        "/nothing",
+        "/environments/none",
+        "/episodes/none",
+        f"/episodes/{'0' * 32}",
+        f"/servers/harbour/tools/{'9' * 5000}",
+    ],
 )
 async def test_what_is_not_there_is_said_in_a_page(shown: ShownGateway, path: str) -> None:
     answer: httpx.Response = await shown.browser.get(path)

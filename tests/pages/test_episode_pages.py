@@ -148,6 +148,12 @@ async def test_many_calls_are_shown_a_page_at_a_time(shown: ShownGateway) -> Non
     await shown.episodes.close(episode.id)
 
 
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "never"])
+async def test_a_place_that_no_page_wrote_is_the_first_page(shown: ShownGateway, at: str) -> None:
+    answer = await shown.browser.get("/episodes", params={"after": f"{at}~x"})
+    assert answer.status_code == 200
+
+
 async def test_a_source_that_is_markup_is_text_in_the_list(tmp_path: Path, migrated: Path) -> None:
     name = '"><script>alert(1)</script>\u202e'
     question = Question("?", "300 tons", gold=[("weigh", {})])

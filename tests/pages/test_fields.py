@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astra_mcp.serving.pages.fields import FieldKind, fields_of, read_fields, read_object
+from astra_mcp.serving.pages.fields import (
+    FieldKind,
+    fields_of,
+    has_form,
+    read_fields,
+    read_object,
+)
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "string": st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
@@ -71,8 +77,12 @@ def test_a_reference_within_the_schema_is_followed_and_no_other() -> None:
         ({"type": "integer"}, "9" * 21, "write a whole number"),
         ({"type": "number"}, "nan", "write a number"),
         ({"type": "number"}, "1e999", "write a number"),
+        ({"type": "number"}, "1_0", "write a number"),
+        ({"type": "number"}, "\u0663", "write a number"),
         ({"enum": [1, 2]}, "3", "choose one"),
         ({"type": "array"}, "[1", "write JSON"),
+        ({"type": "object"}, '{"a": 1, "a": 2}', "stands twice"),
+        ({"type": "array"}, "[NaN]", "NaN is not JSON"),
         ({"type": "string", "maxLength": 2}, "abc", "longer than 2"),
     ],
 )
@@ -80,6 +90,25 @@ def test_what_is_wrong_is_said_of_the_field(part: Any, written: str, fault: str)
     schema = schema_of(it=part)
     _, faults = read_fields(schema, fields_of(schema), {"argument:it": written})
     assert fault in faults["it"]
+
+
+def test_a_bound_that_no_number_can_have_is_left_out() -> None:
+    huge = {"type": "integer", "minimum": 10**400, "maxLength": 10**5000}
+    (field,) = fields_of(schema_of(it=huge))
+    assert field.minimum is None
+    assert field.type_words == "integer"
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_usable"),
+    [
+        ({f"a{n}": {"type": "string"} for n in range(100)}, True),
+        ({f"a{n}": {"type": "string"} for n in range(101)}, False),
+        ({f"a{n}": {"enum": ["x" * 1000] * 30} for n in range(2)}, False),
+    ],
+)
+def test_a_form_of_too_many_words_is_none(parts: dict[str, Any], is_usable: bool) -> None:
+    assert has_form(fields_of(schema_of(**parts))) is is_usable
 
 
 def test_what_is_left_empty_is_left_out_unless_it_is_required() -> None:

@@ -1,10 +1,15 @@
 """Playing an environment by hand, by forms alone."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 
-from shown_gateway import SCRIPT, ShownGateway, words_of
+from astra_mcp.testing import InMemoryCatalog, InMemoryServer
+from astra_mcp.types import ServerKind
+
+from shown_gateway import SCRIPT, ShownGateway, open_shown_gateway, words_of
 
 
 async def opened(shown: ShownGateway, name: str = "harbour", **form: str) -> str:
@@ -116,6 +121,32 @@ async def test_wrong_seeds_tools_and_environments_are_said(shown: ShownGateway) 
     await shown.send(f"{path}/close")
     gone = await called(shown, path, "weigh", ship="Alma")
     assert gone.status_code == 410
+
+
+async def test_many_tools_have_their_forms_a_page_at_a_time(tmp_path: Path, migrated: Path) -> None:
+    tools = [_named(f"tool_{number:02}") for number in range(52)]
+    catalog = InMemoryCatalog(InMemoryServer("large", *tools, kind=ServerKind.ENVIRONMENT))
+    async with open_shown_gateway(catalog, tmp_path / "home", migrated) as shown:
+        answer = await shown.send("/servers/large/play")
+        path = answer.headers["location"]
+        first = await shown.page(path)
+        assert first.count('<details class="tool"') == 50
+        assert f'href="{path}?from=50#tools"' in first
+        for query in ("?from=50", "?tool=tool_51"):
+            rest = await shown.page(path + query)
+            assert re.findall(r"<summary><code>(\w+)</code>", rest) == ["tool_50", "tool_51"]
+        episode = path.removesuffix("/play")
+        told = await called(shown, episode, "tool_51", json="[")
+        assert "Nothing was called" in told.text
+
+
+def _named(name: str) -> Callable[[], str]:
+    def tool() -> str:
+        """Say nothing."""
+        return ""
+
+    tool.__name__ = name
+    return tool
 
 
 async def test_what_a_tool_says_is_text(shown: ShownGateway) -> None:

@@ -259,6 +259,29 @@ async def test_files_are_followed_as_they_grow_are_rewritten_and_go(
     assert await other.read(ids[1]) is None
 
 
+async def test_a_long_line_that_is_being_written_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_PIECE_BYTES", 100)
+    index, file = files.TrajectoryFiles(tmp_path), tmp_path / "a.jsonl"
+    begin = f'{{"schema_version": 1, "episode_id": "{"a" * 32}", "text": "'
+    whole = f'{begin}{"x" * 400}"}}\n'
+    file.write_text(whole[:300])
+    assert await index.line("a" * 32) is None
+    with file.open("r+") as other:  # in what was read, where nobody looks again
+        other.seek(150)
+        other.write("\n")
+    with file.open("a") as more:
+        more.write(whole[300:] + whole.replace("a" * 32, "b" * 32))
+    assert await index.line("b" * 32) == whole.replace("a" * 32, "b" * 32).encode()
+    assert len(await index.line("a" * 32) or b"") == len(whole)
+    file.write_text(begin + "y" * 300)
+    assert await index.line("a" * 32) is None
+    file.write_text(f'{begin}"}}\n{whole.replace("a" * 32, "c" * 32)}')
+    assert await index.line("a" * 32) == f'{begin}"}}\n'.encode()
+    assert await index.line("c" * 32) == whole.replace("a" * 32, "c" * 32).encode()
+
+
 async def test_what_cannot_be_read_is_said_and_the_record_is_shown(
     shown: ShownGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:

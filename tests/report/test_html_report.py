@@ -13,6 +13,7 @@ import pytest
 from astra_mcp.errors import ConfigError
 from astra_mcp.report.html.drawing import drawing_of
 from astra_mcp.report.html.parts import (
+    MAX_ROWS,
     Bar,
     BarChart,
     DataColumn,
@@ -315,3 +316,47 @@ def test_long_texts_are_cut_where_a_page_asks_for_it_and_say_so() -> None:
     assert html.count("w" * 10 + " \u2026 40 characters more") == 2
     assert "w" * 11 not in html
     assert html_of(shortened(report, 50)) == html_of(report)
+
+
+def test_long_tables_and_names_are_cut_too() -> None:
+    columns = [DataColumn(name="a"), DataColumn(name="b")]
+    rows = [(str(number), "x") for number in range(MAX_ROWS + 7)]
+    table = DataTable(caption="c" * 50, columns=columns, rows=rows, paths=["/p"] * len(rows))
+    line = [Series(name="s" * 50, values=[1])]
+    plot = LinePlot(caption="c" * 50, x_label="x", y_label="y" * 50, x=[1], series=line)
+    report = Report(title="t", sections=[Section(title="s", parts=[table, plot])])
+    short = shortened(report, 10)
+    html = html_of(short)
+    assert not re.search(r"c{11}|s{11}|y{11}", html)
+    assert "\u2026 7 rows more" in html
+    (cut, _) = short.sections[0].parts
+    assert isinstance(cut, DataTable)
+    assert len(cut.rows) == len(cut.paths) == MAX_ROWS + 1
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        DataTable(caption="c", columns=[DataColumn(name="a")], rows=[("1", "2")]),
+        DataTable(caption="c", columns=[DataColumn(name="a")], rows=[("1",), ("2",)], paths=["/"]),
+        LinePlot(
+            caption="c", x_label="x", y_label="y", x=[1, 2], series=[Series(name="s", values=[1])]
+        ),
+        BarChart(caption="c", what="w", bars=[Bar(label="l", count=-1), Bar(label="m", count=1)]),
+    ],
+)
+def test_a_stored_report_that_cannot_be_shown_is_refused(tmp_path: Path, part: Part) -> None:
+    report = Report(title="t", sections=[Section(title="s", parts=[part])])
+    (tmp_path / "r.json").write_bytes(report_bytes(report))
+    with pytest.raises(ConfigError, match="holds no report"):
+        read_report(tmp_path / "r.json")
+
+
+def test_numbers_at_the_ends_of_their_range_are_drawn() -> None:
+    values = [1.7e308, -1.7e308, 0.0]
+    plot = LinePlot(
+        caption="c", x_label="x", y_label="y", x=[1, 2, 3], series=[Series(name="s", values=values)]
+    )
+    drawing = drawing_of(plot)
+    assert drawing is not None
+    assert drawing.lines == [("M0 0 L300 200 L600 100", 0)]

@@ -41,8 +41,9 @@ class _Axis:
     length: float
 
     def at(self, value: float) -> float:
-        span = self.most - self.least
-        share = (value - self.least) / span if span else 0.5
+        # Halves, since the whole of two numbers at the ends of their range is none.
+        span = self.most / 2 - self.least / 2
+        share = (value / 2 - self.least / 2) / span if span else 0.5
         return round(share * self.length, 1)
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 __all__ = [
+    "MAX_ROWS",
     "Bar",
     "BarChart",
     "DataColumn",
@@ -186,8 +187,17 @@ class Report:
     footer: str = ""
 
 
+MAX_ROWS = 1_000
+"""Of a table where a report is shortened."""
+
+
 def shortened(report: Report, length: int) -> Report:
-    """Cut texts of tables and passages that are longer than so many characters, and say what is left out."""
+    """Cut long texts of tables, captions and passages, and long tables, and say what is left out.
+
+    Args:
+        report: Is shown.
+        length: Characters of one text.
+    """
     return replace(
         report,
         sections=[
@@ -198,11 +208,20 @@ def shortened(report: Report, length: int) -> Report:
 
 
 def _shortened(part: Part, length: int) -> Part:
+    part = replace(part, caption=_cut(part.caption, length))
     if isinstance(part, DataTable):
-        return replace(part, rows=[[_cut(cell, length) for cell in row] for row in part.rows])
+        rows = [[_cut(cell, length) for cell in row] for row in part.rows[:MAX_ROWS]]
+        left_out = len(part.rows) - MAX_ROWS
+        if left_out > 0:
+            rows.append([f"\u2026 {left_out:,} rows more", *[""] * (len(part.columns) - 1)])
+        paths = [*part.paths[:MAX_ROWS], *[""] * (left_out > 0)] if part.paths else ()
+        return replace(part, rows=rows, paths=paths)
     if isinstance(part, Reading):
         passages = [replace(each, text=_cut(each.text, length)) for each in part.passages]
         return replace(part, passages=passages)
+    if isinstance(part, LinePlot):
+        series = [replace(each, name=_cut(each.name, length)) for each in part.series]
+        return replace(part, y_label=_cut(part.y_label, length), series=series)
     return part
 
 

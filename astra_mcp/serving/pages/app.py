@@ -7,7 +7,7 @@ that session: no page has to look after that itself.
 import logging
 import math
 from collections.abc import Iterator, Sequence
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -161,7 +161,10 @@ class PagesApp:
     async def _find(self, request: Request) -> Response:
         allowed = set[str]()
         for route in self._routes:
-            match, found = route.matches(request.scope)
+            try:
+                match, found = route.matches(request.scope)
+            except ValueError:  # a number of so many digits that it is none
+                continue
             if match is Match.FULL:
                 request.scope.update(found)
                 return await route.endpoint(request)
@@ -189,7 +192,7 @@ class PagesApp:
             return PlainTextResponse("open this address in a browser", 405, {"Allow": "GET"})
         info = self._parts.worker_info
         if info.index != FIRST:  # which alone knows the links
-            where = f"{info.base_url(request.scope, FIRST)}/login/{token}"
+            where = f"{info.base_url(request.scope, FIRST)}/login/{quote(token)}"
             return Response(status_code=303, headers={"Location": where})
         wait = self._links.wait_seconds
         if wait:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from astra_mcp.environments.acceptance.verdict import Verdict
 from astra_mcp.environments.bundle import Bundle, Question
-from astra_mcp.serving.pages.fields import ArgumentField, fields_of
+from astra_mcp.serving.pages.fields import ArgumentField, fields_of, has_form
 from astra_mcp.serving.pages.graph import draw
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import CutText, Renderer, cut_text, pretty_json
@@ -40,15 +40,19 @@ class ToolView:
     name: str
     description: CutText
     fields: Sequence[ArgumentField]
+    has_form: bool
+    """False where the arguments are too many to be written but as JSON."""
     schema: CutText
 
 
 def tool_view(tool: ToolSpec) -> ToolView:
     """Prepare a tool for a page."""
+    fields = fields_of(tool.input_schema)
     return ToolView(
         name=tool.name,
         description=cut_text(tool.description),
-        fields=fields_of(tool.input_schema),
+        fields=fields,
+        has_form=has_form(fields),
         schema=cut_text(pretty_json(tool.input_schema)),
     )
 
@@ -116,21 +120,26 @@ class EnvironmentPages:
         bundle, verdict = await anyio.to_thread.run_sync(self._look_into, name)
         asked = None if bundle is None else bundle.asking(question).document
         questions = catalog.questions(name)
-        return self._renderer.page(
-            request,
-            "environment",
-            info=info,
-            question_id=question,
-            prompt=cut_text(catalog.question(name, question)),
-            questions=questions[:_MAX_QUESTIONS],
-            num_more=max(0, len(questions) - _MAX_QUESTIONS),
-            sub_tasks=() if asked is None else asked.sub_tasks,
-            answer=None if asked is None else asked.answer,
-            drawing=None if asked is None else _drawing(asked),
-            tools=[tool_view(tool) for tool in info.tools],
-            gold=catalog.gold(name, question),
-            verdict=verdict,
-        )
+        prompt, gold = cut_text(catalog.question(name, question)), catalog.gold(name, question)
+
+        def render() -> Response:
+            return self._renderer.page(
+                request,
+                "environment",
+                info=info,
+                question_id=question,
+                prompt=prompt,
+                questions=questions[:_MAX_QUESTIONS],
+                num_more=max(0, len(questions) - _MAX_QUESTIONS),
+                sub_tasks=() if asked is None else asked.sub_tasks,
+                answer=None if asked is None else asked.answer,
+                drawing=None if asked is None else _drawing(asked),
+                tools=[tool_view(tool) for tool in info.tools],
+                gold=gold,
+                verdict=verdict,
+            )
+
+        return await anyio.to_thread.run_sync(render)
 
     def _look_into(self, name: str) -> tuple[Bundle | None, Verdict | None]:
         bundle = self._parts.bundle_of(name)

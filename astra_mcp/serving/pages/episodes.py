@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import CutText, Renderer, cut_text, pretty_json
 from astra_mcp.types import Origin, ToolResult
 from gateway.episodes.archive import status_of, time_at
-from gateway.episodes.record import Record, read_record, record_path
+from gateway.episodes.record import read_record, record_path
 from registry.store.records import EpisodeFilter, Place
 
 __all__ = [
@@ -227,8 +227,11 @@ class EpisodePages:
         """Show one episode, so many calls at a time."""
         id_ = request.path_params["id"]
         path = find_record(self._parts.records, id_)
-        record = await anyio.to_thread.run_sync(read_record, path)
-        status = await anyio.to_thread.run_sync(self._status_of, record)
+        # In a thread: each of so many results may have a mebibyte.
+        return await anyio.to_thread.run_sync(self._episode, request, id_, path)
+
+    def _episode(self, request: Request, id_: str, path: Path) -> Response:
+        record = read_record(path)
         begin = _number(request.query_params.get("from")) // _CALLS * _CALLS
         shown = record.calls[begin : begin + _CALLS]
         return self._renderer.page(
@@ -238,7 +241,7 @@ class EpisodePages:
             opened=record.opened,
             source=source_of(record),
             name=record.opened.source.get("name"),
-            status=status,
+            status=status_of(record, time_at(self._parts.home)),
             reward=reward_of(record),
             failure=record.ended.failure if record.ended else None,
             solved=sorted(record.solved),
@@ -252,9 +255,6 @@ class EpisodePages:
             if begin + _CALLS < len(record.calls)
             else None,
         )
-
-    def _status_of(self, record: Record) -> EpisodeStatus:
-        return status_of(record, time_at(self._parts.home))
 
     async def download(self, request: Request) -> Response:
         """Hand over the record as it is."""
@@ -298,7 +298,12 @@ def _place_in(text: str) -> Place | None:
         moment = datetime.fromisoformat(at)
     except ValueError:
         return None
-    return (moment, id_) if id_ and moment.tzinfo is not None else None
+    if not id_ or moment.tzinfo is None:
+        return None
+    try:
+        return moment.astimezone(UTC), id_
+    except OverflowError:  # before the first year, or behind the last one
+        return None
 
 
 def _number(text: str | None) -> int:

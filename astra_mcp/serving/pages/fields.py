@@ -13,15 +13,20 @@ from enum import StrEnum
 from typing import Any, cast
 
 from astra_mcp.schemas import SchemaError, compile_schema
+from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["ArgumentField", "FieldKind", "fields_of", "read_fields", "read_object"]
+__all__ = ["ArgumentField", "FieldKind", "fields_of", "has_form", "read_fields", "read_object"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _PLACE = re.compile(r"argument '([^']*)'")
 _MAX_CHOICES = 500
 """More are written as a text: nobody reads such a list."""
 _MAX_REFERENCES = 16
+_MAX_FIELDS = 100
+_MAX_CHARACTERS = 50_000
+"""Of the choices of one tool; beyond these its arguments are written as JSON alone."""
 
 
 class FieldKind(StrEnum):
@@ -63,13 +68,21 @@ def fields_of(schema: Mapping[str, Any]) -> tuple[ArgumentField, ...]:
     """Describe the arguments of a schema, in its order; those of a name that is no text are left out."""
     properties = schema.get("properties")
     required = schema.get("required")
-    names = cast("Sequence[object]", required) if isinstance(required, list) else ()
+    listed = cast("list[object]", required) if isinstance(required, list) else []
+    names = {name for name in listed if isinstance(name, str)}
     if not isinstance(properties, dict):
         return ()
     return tuple(
         _field(name, _resolved(part, schema), is_required=name in names)
         for name, part in cast("dict[str, Any]", properties).items()
     )
+
+
+def has_form(fields: Sequence[ArgumentField]) -> bool:
+    """Tell whether a control for each field makes a form that somebody can use."""
+    if len(fields) > _MAX_FIELDS:
+        return False
+    return sum(len(json) for field in fields for json, _ in field.choices) <= _MAX_CHARACTERS
 
 
 def _resolved(part: Any, root: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +145,10 @@ def _shown(value: object) -> str:
 def _finite(value: object) -> JsonValue:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if math.isfinite(value) else None
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # no number of JSON's readers
+        return None
 
 
 def _type_words(part: Mapping[str, Any]) -> str:
@@ -148,7 +164,7 @@ def _type_words(part: Mapping[str, Any]) -> str:
         "maxLength": "at most",
     }
     for key, phrase in bounds.items():
-        if isinstance(part.get(key), int | float):
+        if _finite(part.get(key)) is not None:
             said.append(f"{phrase} {part[key]}{' characters' if key.endswith('Length') else ''}")
     if isinstance(part.get("pattern"), str):
         said.append(f"like {part['pattern']}")
@@ -204,10 +220,7 @@ def _read(field: ArgumentField, written: str) -> JsonValue:
 def _read_number(written: str) -> JsonValue:
     if _INTEGER.fullmatch(written):
         return int(written)
-    try:
-        number = float(written)
-    except ValueError:
-        number = math.nan
+    number = float(written) if _NUMBER.fullmatch(written) else math.nan
     if not math.isfinite(number):
         raise ValueError("write a number, such as 2.5")
     return number
@@ -215,7 +228,7 @@ def _read_number(written: str) -> JsonValue:
 
 def _read_json(written: str) -> JsonValue:
     try:
-        return json.loads(written)
+        return cast("JsonValue", parse_strict(written))
     except RecursionError:
         raise ValueError("this JSON is nested too deep") from None
     except ValueError as error:

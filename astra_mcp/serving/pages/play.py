@@ -4,7 +4,7 @@ The episode is one as every other: opened with its label, recorded, scored, and 
 those that were opened for it are played, so that nobody disturbs an agent by looking at it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import NamedTuple, cast
@@ -32,6 +32,8 @@ _LABEL = {"played": "by hand"}
 _MAX_SEED = 2**63
 _HISTORY = 50
 """So many of the last calls stand beside the forms."""
+_TOOLS = 50
+"""Tools of one page, each with its forms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,21 +198,43 @@ class PlayPages:
     async def _page(
         self, request: Request, episode: Episode, entered: _Entered, *, code: int = 200
     ) -> Response:
-        state = episode.state()
+        state, tools, prompt = episode.state(), episode.tools, episode.prompt or ""
+        acts = any(u.kind is ServerKind.DEPLOYED for u in episode.own_upstreams)
         path = find_record(self._parts.records, episode.id)
-        record = await anyio.to_thread.run_sync(read_record, path)
-        return self._renderer.page(
-            request,
-            "play",
-            code=code,
-            state=state,
-            place=_place_of(state),
-            acts=any(u.kind is ServerKind.DEPLOYED for u in episode.own_upstreams),
-            num_sub_tasks=len(record.opened.job),
-            prompt=cut_text(episode.prompt or ""),
-            tools=[tool_view(tool) for tool in episode.tools],
-            entered=entered,
-            call_id=token_hex(16),
-            calls=call_views(record.calls[-_HISTORY:]),
-            num_calls=len(record.calls),
-        )
+        begin = _beginning(request.query_params.get("from"), [t.name for t in tools], entered.tool)
+        end = begin + _TOOLS
+        lead = f"/episodes/{episode.id}/play?from=%d#tools"
+
+        def render() -> Response:
+            record = read_record(path)
+            return self._renderer.page(
+                request,
+                "play",
+                code=code,
+                state=state,
+                place=_place_of(state),
+                acts=acts,
+                num_sub_tasks=len(record.opened.job),
+                prompt=cut_text(prompt),
+                tools=[tool_view(tool) for tool in tools[begin:end]],
+                begin=begin,
+                num_tools=len(tools),
+                before=lead % (begin - _TOOLS) if begin else None,
+                following=lead % end if end < len(tools) else None,
+                entered=entered,
+                call_id=token_hex(16),
+                calls=call_views(record.calls[-_HISTORY:]),
+                num_calls=len(record.calls),
+            )
+
+        # In a thread, since servers may have tools, and tools arguments, by the thousand.
+        return await anyio.to_thread.run_sync(render)
+
+
+def _beginning(asked: str | None, names: Sequence[str], tool: str) -> int:
+    """The first tool of the page that an address asks for, or that has a tool."""
+    if asked and asked.isascii() and asked.isdigit() and len(asked) < 10:
+        place = min(int(asked), max(0, len(names) - 1))
+    else:
+        place = names.index(tool) if tool in names else 0
+    return place // _TOOLS * _TOOLS

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from astra_mcp.errors import UpstreamError
 from astra_mcp.mcp.request_context import Era, Exchange
+from astra_mcp.types import JsonObject
 from servers.deployed import DeployedServers, DeployedSession
 from servers.deployed.card import FORGET_SECONDS, Card, CardFile, EraFacts
 from servers.deployed.transports.events import EventReader
@@ -105,6 +106,18 @@ def test_an_old_card_no_longer_says_that_an_era_is_not_spoken(tmp_path: Path) ->
     before = time.time() - FORGET_SECONDS - 60
     os.utime(tmp_path / "hash.json", (before, before))
     assert file.read() == Card(eras={Era.HANDSHAKE: facts}, tools=())
+
+
+def test_a_card_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+    file = CardFile(tmp_path, "hash")
+    file.write(Card(tools=()))
+    deep: JsonObject = {}
+    for _ in range(300):
+        deep = {"properties": {"x": deep}}
+    for schema in (deep, {"minimum": 10**30}):
+        file.write(Card(tools=({"name": "odd", "inputSchema": schema},)))
+        assert file.read() == Card(tools=())
+    assert [each.name for each in tmp_path.iterdir()] == ["hash.json"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

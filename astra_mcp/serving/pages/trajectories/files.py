@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import BinaryIO, Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -31,6 +31,10 @@ _BYTES_A_LOOK = 128 << 20
 """So much is read for one who asks."""
 _MAX_BYTES = 8 << 20
 """A longer trajectory is no page: to parse it would hold everything else up."""
+_PIECE_BYTES = 1 << 20
+"""Of a longer line so much is held at once, and the part that has no end yet is not read again."""
+_KNOWN_BYTES = 64
+"""Of the end of such a part, by which one that was written anew is told."""
 _HEAD_BYTES = 16 << 10
 """Within so much of a line its agent stands, unless its source is longer."""
 _LINE = re.compile(
@@ -75,6 +79,10 @@ class _File:
     """Device and inode: a file that takes the place of another one is another one."""
     num_read: int = 0
     """Bytes of whole lines."""
+    num_seen: int = 0
+    """Bytes behind those, of a long line that has no end yet."""
+    known: bytes = b""
+    """The last ones of these."""
     is_gone: bool = False
 
 
@@ -156,13 +164,13 @@ class TrajectoryFiles:
             self._files.pop(path).is_gone = True
         for path, found in present:
             file = self._known(path, found)
-            if found.st_size <= file.num_read:
+            if found.st_size <= file.num_read + file.num_seen:
                 continue
             if left <= 0:
                 self.is_complete = False
                 break
             left -= self._index(file, left)
-            if left <= 0 and file.num_read < found.st_size:
+            if left <= 0 and file.num_read + file.num_seen < found.st_size:
                 self.is_complete = False
 
     def _present(self) -> list[tuple[Path, os.stat_result]]:
@@ -190,7 +198,7 @@ class TrajectoryFiles:
         if (
             known is not None
             and known.node == node
-            and found.st_size >= known.num_read
+            and found.st_size >= known.num_read + known.num_seen
             and not known.is_gone
         ):
             return known
@@ -201,23 +209,33 @@ class TrajectoryFiles:
 
     def _index(self, file: _File, limit: int) -> int:
         """Note where the lines of a file stand that are not known yet; answers how much was read."""
-        begin = file.num_read
+        taken, seen, known = 0, 0, b""
         try:
             with file.path.open("rb") as lines:
-                lines.seek(begin)
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        break  # it is being written
-                    self._note(file, line)
-                    file.num_read += len(line)
-                    if file.num_read - begin >= limit:
-                        break
+                seen = _seen_before(file, lines)
+                known = file.known if seen else b""
+                lines.seek(file.num_read + seen)
+                while taken < limit and (piece := lines.readline(_PIECE_BYTES)):
+                    taken += len(piece)
+                    if not piece.endswith(b"\n"):
+                        seen, known = seen + len(piece), (known + piece)[-_KNOWN_BYTES:]
+                        continue
+                    head = piece
+                    if seen:
+                        head = os.pread(lines.fileno(), _HEAD_BYTES, file.num_read)
+                    self._note(file, head, seen + len(piece))
+                    file.num_read += seen + len(piece)
+                    seen, known = 0, b""
         except OSError as error:
             file.is_gone = True
             self._leave_out(file.path, error)
-        return file.num_read - begin
+        is_long = seen >= _PIECE_BYTES  # a short one is being written, and read again
+        file.num_seen = seen if is_long else 0
+        file.known = known if is_long else b""
+        return taken
 
-    def _note(self, file: _File, line: bytes) -> None:
+    def _note(self, file: _File, line: bytes, length: int) -> None:
+        """Note the place of a line, by its beginning."""
         found = _LINE.match(line)
         if found is None:
             return
@@ -227,7 +245,7 @@ class TrajectoryFiles:
         if before is not None and before.file is not file and not before.file.is_gone:
             return  # of a newer file
         player = _player_of(line) if kind == "trajectory" else None
-        self._places[key] = _Place(file, file.num_read, len(line), player)
+        self._places[key] = _Place(file, file.num_read, length, player)
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -253,6 +271,8 @@ class TrajectoryFiles:
 
     def _score(self, episode: str, trajectory: Trajectory) -> tuple[Score | None, str | None]:
         place = self._find("score", episode)
+        if place is not None and place.length > _MAX_BYTES:
+            return None, f"the score in {place.file.path.name} is too long to be shown"
         line = None if place is None else _line_at(place)
         if place is None or line is None:
             return None, None
@@ -263,6 +283,14 @@ class TrajectoryFiles:
         if score.digest != digest_of(trajectory):
             return None, f"the score in {place.file.path.name} is of other content"
         return score, None
+
+
+def _seen_before(file: _File, lines: BinaryIO) -> int:
+    """Say how much of a line without an end need not be read again."""
+    at = file.num_read + file.num_seen - len(file.known)
+    if file.num_seen and os.pread(lines.fileno(), len(file.known), at) == file.known:
+        return file.num_seen
+    return 0
 
 
 def _stat_of(path: Path) -> os.stat_result | None:
