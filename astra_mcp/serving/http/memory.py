@@ -25,8 +25,8 @@ otherwise rises by 6 % in thousands of episodes."""
 _MIDDLE, _LATER = 0, 0
 """With these all that is not set aside is looked at after 6,000 new objects."""
 _MANY_OBJECTS = 12_000
-"""What outlives a look is set aside where it is more: a look at half as many more takes 15 to 30 ms. With 6,000
-a gateway at work sets the sessions of the moment aside again and again, whose garbage is not found for long."""
+"""What outlives a look is set aside where it is more: a look at half as many more takes 15 to 30 ms. With
+6,000 a gateway at work sets the sessions of the moment aside again and again, whose garbage is not found."""
 _LOOKS = 45
 """After so many, of 270,000 new objects at least, it is seen how much more memory is in use."""
 _WORTH_QUIET, _WORTH_WORK = 500_000, 8_000_000
