@@ -20,7 +20,7 @@ _MAX_LINKS = 64
 _MAX_WRONG = 10
 """So many wrong links may be tried at once."""
 _WRONG_SECONDS = 1.0
-"""After so long one more may be."""
+"""After so long one more may be; a right one always."""
 _BYTES = 32
 
 
@@ -56,12 +56,13 @@ class LoginLinks:
         link = self._links.pop(_digest(token), None)
         if link is not None and self._now() < link.until:
             return link.path
-        self._full_at = max(self._full_at, self._now()) + _WRONG_SECONDS
+        if not self.wait_seconds:
+            self._full_at = max(self._full_at, self._now()) + _WRONG_SECONDS
         return None
 
     @property
     def wait_seconds(self) -> float:
-        """So long no token is looked at, since too many wrong ones were tried; 0 as a rule."""
+        """So long wrong tokens are told to wait, since too many were tried; 0 as a rule."""
         return max(0.0, self._full_at - self._now() - (_MAX_WRONG - 1) * _WRONG_SECONDS)
 
 

@@ -195,12 +195,11 @@ class PagesApp:
             where = f"{info.base_url(request.scope, FIRST)}/login/{quote(token)}"
             return Response(status_code=303, headers={"Location": where})
         wait = self._links.wait_seconds
-        if wait:
-            again = {"Retry-After": str(math.ceil(wait))}
+        leads_to = self._links.redeem(token)  # a right one always: others could keep it out otherwise
+        if leads_to is None and wait:
             response = self._ask_for_login(request, 429)
-            response.headers.update(again)
+            response.headers["Retry-After"] = str(math.ceil(wait))
             return response
-        leads_to = self._links.redeem(token)
         if leads_to is None:
             return self._ask_for_login(request, 401, has_tried=True)
         # No redirect: a browser that followed the link from another site would send no strict cookie on it.
