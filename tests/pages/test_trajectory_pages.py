@@ -323,8 +323,16 @@ async def test_two_episodes_are_put_side_by_side_and_differences_are_said_in_wor
     assert "1 call is the same" in await shown.page(by_address)
     same = await shown.page(f"/episodes/{left}/beside?with={left}", code=422)
     assert "the same episode" in same
-    for wrong in ("x", right[:12], "..%2Fcontrol", "%3Cscript%3E"):
+    for wrong in ("x", right[:5], f"{right}0", "..%2Fcontrol", "%3Cscript%3E"):
         assert (await shown.browser.get(f"/episodes/{left}/beside?with={wrong}")).status_code == 404
+
+
+async def test_the_other_one_may_be_named_by_the_beginning_of_its_id(shown: ShownGateway) -> None:
+    left, right = await played(shown, "Alma"), await played(shown, "Bo")
+    for given in (right[:12], f"http://127.0.0.1/episodes/{right[:20]}"):
+        answer = await shown.browser.get(f"/episodes/{left}/beside", params={"with": given})
+        assert answer.status_code == 303
+        assert answer.headers["location"] == f"/episodes/{left}/beside?with={right}"
 
 
 async def test_an_episode_stands_beside_the_gold_calls(shown: ShownGateway) -> None:

@@ -24,6 +24,7 @@ from astra_mcp.serving.pages.trajectories.pairs import (
     differences_in,
     pairs_of,
 )
+from astra_mcp.serving.pages.trajectories.short_ids import ShortIds
 from gateway.api.seams import GoldCall
 from gateway.episodes.archive import status_of, time_at
 from gateway.episodes.record import Record, read_record
@@ -71,6 +72,7 @@ class BesidePages:
         self._parts = parts
         self._renderer = renderer
         self._files = files
+        self._short_ids = ShortIds(parts.index, renderer)
 
     def routes(self) -> Iterator[Route]:
         """Lay out the one address."""
@@ -82,7 +84,10 @@ class BesidePages:
         path = find_record(self._parts.records, id_)
         record = await anyio.to_thread.run_sync(read_record, path)
         if other:
-            return await self._both(request, record, other.rpartition("/")[2])
+            other = other.rpartition("/")[2]
+            address = f"/episodes/{id_}/beside?with="
+            led_on = await self._short_ids.answer(request, other, lambda found: address + found)
+            return led_on or await self._both(request, record, other)
         neighbours, fault = await self._neighbours(record)
         return self._renderer.page(
             request,
