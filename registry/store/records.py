@@ -34,6 +34,7 @@ __all__ = [
     "Place",
     "RecordFault",
     "episodes_near",
+    "episodes_that_begin",
     "find_episodes",
     "index_records",
     "page_of_episodes",
@@ -210,6 +211,25 @@ def episodes_near(
             found[id_] = EpisodeDigest(**dict(zip(names, values, strict=True)))
     ordered = sorted(found.items(), key=lambda each: (each[1].opened_at, each[0]), reverse=True)
     return [IndexedEpisode(id_, digest) for id_, digest in ordered]
+
+
+def episodes_that_begin(session: Session, beginning: str, *, limit: int) -> list[IndexedEpisode]:
+    """Find those whose ids begin so, in the order of the ids; a range of the key, not all rows.
+
+    Args:
+        session: Of the database that keeps the index.
+        beginning: Of an id, in hexadecimal digits and lower case.
+        limit: At most so many.
+    """
+    id_ = col(EpisodeRow.id)
+    columns = (getattr(EpisodeRow, name) for name in _DIGEST)
+    # No digit comes after f: what begins so lies before the text with a g behind it.
+    wanted = (id_ >= beginning, id_ < f"{beginning}g")
+    rows = session.execute(select(id_, *columns).where(*wanted).order_by(id_).limit(limit))
+    return [
+        IndexedEpisode(found, EpisodeDigest(**dict(zip(_DIGEST, values, strict=True))))
+        for found, *values in rows
+    ]
 
 
 def store_digests(

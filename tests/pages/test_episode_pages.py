@@ -1,6 +1,7 @@
 """What was recorded: the list and its index, and one episode."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from astra_mcp.compose.episodes import digest_of
 from astra_mcp.serving.pages import episodes
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer, Question
 from gateway.api.wire import EpisodeRequest
-from registry.store.records import EpisodeDigest, EpisodeFilter
+from registry.store.records import EpisodeDigest, EpisodeFilter, store_digests
 
 from shown_gateway import ShownGateway, make_catalog, open_shown_gateway, words_of
 
@@ -113,7 +114,7 @@ async def test_one_episode_is_shown_call_by_call_and_its_record_is_handed_over(
     call = await shown.browser.get(f"/episodes/{id_}/calls/0")
     assert call.json()["arguments"] == {"ship": "Alma"}
     assert (await shown.browser.get(f"/episodes/{id_}/calls/1")).status_code == 404
-    for wrong in ("..%2Fcontrol.key", id_[:12], id_.upper(), f"{id_}.jsonl"):
+    for wrong in ("..%2Fcontrol.key", id_[1:12], id_.upper(), f"{id_}.jsonl"):
         assert (await shown.browser.get(f"/episodes/{wrong}")).status_code == 404
 
 
@@ -175,3 +176,32 @@ def test_the_index_keeps_what_a_list_shows() -> None:
     assert set(EpisodeDigest.__dataclass_fields__) == {
         *("opened_at", "source", "endpoint", "status", "calls", "reward", "failure"),
     }
+
+
+async def test_the_beginning_of_an_id_leads_to_the_one_episode_or_to_a_choice(
+    tmp_path: Path, migrated: Path
+) -> None:
+    async with open_shown_gateway(make_catalog(), tmp_path / "home", migrated) as shown:
+        source = {"kind": "environment", "name": "harbour"}
+        live = await shown.episodes.create(EpisodeRequest.model_validate({"source": source}))
+        for below in ("", "/trajectory", "/calls/0", "/beside?with=gold&from=100"):
+            answer = await shown.browser.get(f"/episodes/{live.id[:12]}{below}")
+            assert answer.status_code == 303
+            assert answer.headers["location"] == f"/episodes/{live.id}{below}"
+        for wrong in (live.id[:5], live.id[:12].upper() + "A", f"{live.id}0", "0" * 12):
+            await shown.page(f"/episodes/{wrong}", code=404)
+        answer = await shown.send(f"/episodes/{live.id[:12]}/replay")
+        assert answer.status_code == 404, "a form is sent to the whole id"
+
+        done = await played(shown, "harbour", "weigh", ship="Alma")
+        records = tmp_path / "home" / "records"
+        digest = digest_of(records / f"{done}.jsonl")
+        last = int(done[-1], 16)
+        alike, elsewhere = (f"{done[:-1]}{(last + n) % 16:x}" for n in (1, 2))
+        (records / f"{alike}.jsonl").write_bytes((records / f"{done}.jsonl").read_bytes())
+        sizes = dict.fromkeys((alike, elsewhere), 1)
+        digests = dict.fromkeys(sizes, digest)
+        await shown.database.write(partial(store_digests, digests=digests, sizes=sizes))
+        page = await shown.page(f"/episodes/{done[:12]}/trajectory", code=404)
+        shown_ids = re.findall(r'href="/episodes/([0-9a-f]{32})/trajectory"', page)
+        assert shown_ids == sorted((done, alike)), "the third has no record here"

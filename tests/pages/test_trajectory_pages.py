@@ -331,22 +331,31 @@ async def test_two_episodes_are_put_side_by_side_and_differences_are_said_in_wor
 ) -> None:
     left, right = await played(shown, "Alma", "Bo", seed=7), await played(shown, "Alma", "Cy", "Di")
     page = await shown.page(f"/episodes/{left}/beside?with={right}")
-    kinds = re.findall(r'<li class="pair (\w+)" id="call-(\d)"', page)
+    kinds = re.findall(r'<li class="pair (\w+)" id="pair-(\d)"', page)
     assert kinds == [("same", "0"), ("other", "1"), ("alone", "2")]
     assert re.findall(r'<span class="badge \w+">((?:same|other|only)[^<]*)', page) == [
         "same call, same result",
         "other arguments",
         "only on the right",
     ]
-    assert "1 of 3 are the same" in page
-    assert f'with={right}&amp;from=0#call-1">call 1</a> is the first that differs' in page
+    told = "1 call is the same; 1 with other arguments (call 1); 1 only on the right (call 2)."
+    assert told in re.sub(r"<[^>]*>", "", page)
+    assert f'with={right}&amp;from=0#pair-1">1</a>' in page
     assert "another seed" in page
     by_address = f"/episodes/{left}/beside?with=http://127.0.0.1/episodes/{right}%20"
-    assert "1 of 3 are the same" in await shown.page(by_address)
+    assert "1 call is the same" in await shown.page(by_address)
     same = await shown.page(f"/episodes/{left}/beside?with={left}", code=422)
     assert "the same episode" in same
-    for wrong in ("x", right[:12], "..%2Fcontrol", "%3Cscript%3E"):
+    for wrong in ("x", right[:5], f"{right}0", "..%2Fcontrol", "%3Cscript%3E"):
         assert (await shown.browser.get(f"/episodes/{left}/beside?with={wrong}")).status_code == 404
+
+
+async def test_the_other_one_may_be_named_by_the_beginning_of_its_id(shown: ShownGateway) -> None:
+    left, right = await played(shown, "Alma"), await played(shown, "Bo")
+    for given in (right[:12], f"http://127.0.0.1/episodes/{right[:20]}"):
+        answer = await shown.browser.get(f"/episodes/{left}/beside", params={"with": given})
+        assert answer.status_code == 303
+        assert answer.headers["location"] == f"/episodes/{left}/beside?with={right}"
 
 
 async def test_an_episode_stands_beside_the_gold_calls(shown: ShownGateway) -> None:
@@ -354,11 +363,12 @@ async def test_an_episode_stands_beside_the_gold_calls(shown: ShownGateway) -> N
     page = await shown.page(f"/episodes/{id_}/beside")
     assert "?with=gold" in page
     page = await shown.page(f"/episodes/{id_}/beside?with=gold")
-    assert re.findall(r'<li class="pair (\w+)"', page) == ["other", "alone"]
+    assert re.findall(r'<li class="pair (\w+)"', page) == ["alone", "same"]
+    assert "1 call is the same; 1 only on the left (call 0)." in re.sub(r"<[^>]*>", "", page)
     assert "not finished" not in page
     assert page.count("solves 1") == 3
     right = await played(shown, "Alma")
-    assert "All 1 calls are the same" in await shown.page(f"/episodes/{right}/beside?with=gold")
+    assert "The only call is the same" in await shown.page(f"/episodes/{right}/beside?with=gold")
     made = await shown.episodes.create(
         EpisodeRequest.model_validate({"source": {"kind": "servers", "names": ["harbour"]}})
     )
@@ -372,7 +382,7 @@ async def test_pairs_come_a_page_at_a_time(shown: ShownGateway) -> None:
     left, right = await played(shown, *ships), await played(shown, *ships[:110])
     first = await shown.page(f"/episodes/{left}/beside?with={right}")
     assert first.count('<li class="pair') == 100
-    assert f"with={right}&amp;from=100#call-110" in first
+    assert f"with={right}&amp;from=100#pair-110" in first
     second = await shown.page(f"/episodes/{left}/beside?with={right}&from=100")
     assert second.count('<li class="pair') == 20
 

@@ -17,6 +17,7 @@ from registry.store.records import (
     IndexReport,
     Place,
     episodes_near,
+    episodes_that_begin,
     find_episodes,
     index_records,
     page_of_episodes,
@@ -237,3 +238,30 @@ async def test_a_long_list_of_servers_is_a_source(database: Database, tmp_path: 
     (tmp_path / "a1.jsonl").write_text(f"{names} closed 1.0")
     report = await index_records(database, tmp_path, FakeRecords())
     assert await found(database, report, source=names[-20:]) == ["a1"]
+
+
+@pytest.mark.both_databases
+async def test_ids_are_found_by_their_beginning(database: Database) -> None:
+    ids = ("abcd9", "abce0", "abcef", "abceff", "abcf0")
+    heard = {
+        id_: EpisodeDigest(
+            opened_at=NEW_YEAR,
+            source="harbour",
+            endpoint=None,
+            status="open",
+            calls=0,
+            reward=None,
+            failure=None,
+        )
+        for id_ in ids
+    }
+    await database.write(lambda s: store_digests(s, heard, dict.fromkeys(heard, 100)))
+
+    async def begin(beginning: str, limit: int = 9) -> list[str]:
+        query = partial(episodes_that_begin, beginning=beginning, limit=limit)
+        return [each.id for each in await database.read(query)]
+
+    assert await begin("abce") == ["abce0", "abcef", "abceff"]
+    assert await begin("abce", 2) == ["abce0", "abcef"]
+    assert await begin("abcef") == ["abcef", "abceff"]
+    assert await begin("abd") == []

@@ -44,6 +44,7 @@ from astra_mcp.serving.pages.rendering import SAFE_HEADERS, Renderer
 from astra_mcp.serving.pages.runs.run_pages import RunPages
 from astra_mcp.serving.pages.servers.pages import ServerPages
 from astra_mcp.serving.pages.trajectories.pages import TrajectoryPages
+from astra_mcp.serving.pages.trajectories.short_ids import ShortIds
 from gateway.agents.targets import target_at
 from gateway.api.settings import FIRST
 from gateway.edge.keys import is_known
@@ -87,6 +88,7 @@ class PagesApp:
         self._sessions = Sessions(parts.control_key)
         fixed = parts.worker_info.fixed_url(parts.worker_info.index)
         self._renderer = Renderer(urlsplit(fixed).path if fixed else "")
+        self._short_ids = ShortIds(parts.index, self._renderer)
         self._routes = list(self._lay_out())
 
     @property
@@ -159,6 +161,8 @@ class PagesApp:
         return refusal or await self._find(request)
 
     async def _find(self, request: Request) -> Response:
+        if led_on := await self._short_ids.lead_on(request):
+            return led_on
         allowed = set[str]()
         for route in self._routes:
             try:

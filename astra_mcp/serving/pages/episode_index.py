@@ -30,6 +30,7 @@ from registry.store.records import (
     IndexedEpisode,
     Place,
     episodes_near,
+    episodes_that_begin,
     index_records,
     page_of_episodes,
     store_digests,
@@ -146,10 +147,7 @@ class EpisodeIndex:
         Raises:
             RegistryError: The index cannot be read now.
         """
-        self.is_asked.set()
-        with anyio.move_on_after(_LOAD_SECONDS):
-            await self.is_loaded.wait()
-        await self.write_down()
+        await self._catch_up()
         query = partial(page_of_episodes, wanted=wanted, after=after, limit=limit + 1)
         found = await self._database.read(query)
         shown = await anyio.to_thread.run_sync(self._renewed, found[:limit])
@@ -172,6 +170,32 @@ class EpisodeIndex:
         found = await self._database.read(query)
         shown = await anyio.to_thread.run_sync(self._renewed, found)
         return tuple(map(self._told, shown))
+
+    async def beginning_with(self, beginning: str, *, limit: int) -> Sequence[IndexedEpisode]:
+        """Find those recorded here whose ids begin so, in the order of the ids.
+
+        Args:
+            beginning: Of an id, in hexadecimal digits and lower case.
+            limit: At most so many.
+
+        Raises:
+            RegistryError: The index cannot be read now, or is not whole yet.
+        """
+        await self._catch_up()
+        if not self.is_loaded.is_set():
+            msg = "records of earlier days are still being read"
+            raise RegistryError(f"{msg}: give the whole id, or try again in a moment")
+        query = partial(episodes_that_begin, beginning=beginning, limit=limit)
+        found = await self._database.read(query)
+        shown = await anyio.to_thread.run_sync(self._renewed, found)
+        return tuple(map(self._told, shown))
+
+    async def _catch_up(self) -> None:
+        """Wait a moment for what an earlier life left out, and write down what was heard."""
+        self.is_asked.set()
+        with anyio.move_on_after(_LOAD_SECONDS):
+            await self.is_loaded.wait()
+        await self.write_down()
 
     def _told(self, indexed: IndexedEpisode) -> IndexedEpisode:
         """Say what an episode of this process that takes calls has come to by now."""

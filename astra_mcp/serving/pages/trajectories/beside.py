@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import anyio.to_thread
@@ -19,29 +18,23 @@ from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer
 from astra_mcp.serving.pages.trajectories.files import Player, TrajectoryFiles
 from astra_mcp.serving.pages.trajectories.neighbours import Neighbour, neighbours_of, player_in
+from astra_mcp.serving.pages.trajectories.pairs import (
+    MAX_ALIGNED,
+    are_aligned,
+    differences_in,
+    pairs_of,
+)
+from astra_mcp.serving.pages.trajectories.short_ids import ShortIds
 from gateway.api.seams import GoldCall
 from gateway.episodes.archive import status_of, time_at
 from gateway.episodes.record import Record, read_record
 
-__all__ = ["BesidePages", "Pair", "pairs_of"]
+__all__ = ["BesidePages"]
 
 GOLD = "gold"
 """Stands in an address for the gold calls of the question."""
 _PAIRS = 100
 """Of one page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """The calls of two episodes in the same place."""
-
-    place: int
-    left: CallRecord | None
-    right: CallRecord | None
-    kind: str
-    """For the style: ``same``, ``other`` or ``alone``."""
-    words: str
-    """What differs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,30 +65,6 @@ class _Side:
         )
 
 
-def pairs_of(left: Sequence[CallRecord], right: Sequence[CallRecord]) -> list[Pair]:
-    """Put the calls of both beside one another by their places, and say in words what differs."""
-    found = enumerate(zip_longest(left, right))
-    return [
-        Pair(place=place, left=one, right=other, kind=kind, words=words)
-        for place, (one, other) in found
-        for kind, words in (_difference(one, other),)
-    ]
-
-
-def _difference(one: CallRecord | None, other: CallRecord | None) -> tuple[str, str]:
-    if one is None or other is None:
-        return "alone", "only on the right" if one is None else "only on the left"
-    if (one.tool or one.shown) != (other.tool or other.shown):
-        return "other", "other tool"
-    if one.arguments != other.arguments:
-        return "other", "other arguments"
-    if one.result is None or other.result is None:
-        return "same", "same call"
-    if one.result == other.result:
-        return "same", "same call, same result"
-    return "other", "same call, other result"
-
-
 class BesidePages:
     """Answers at ``/episodes/ID/beside``."""
 
@@ -103,6 +72,7 @@ class BesidePages:
         self._parts = parts
         self._renderer = renderer
         self._files = files
+        self._short_ids = ShortIds(parts.index, renderer)
 
     def routes(self) -> Iterator[Route]:
         """Lay out the one address."""
@@ -114,7 +84,10 @@ class BesidePages:
         path = find_record(self._parts.records, id_)
         record = await anyio.to_thread.run_sync(read_record, path)
         if other:
-            return await self._both(request, record, other.rpartition("/")[2])
+            other = other.rpartition("/")[2]
+            address = f"/episodes/{id_}/beside?with="
+            led_on = await self._short_ids.answer(request, other, lambda found: address + found)
+            return led_on or await self._both(request, record, other)
         neighbours, fault = await self._neighbours(record)
         return self._renderer.page(
             request,
@@ -174,7 +147,9 @@ class BesidePages:
             rows=[(p, left.view(p.left), right.view(p.right)) for p in pairs[begin:end]],
             num_pairs=len(pairs),
             num_same=sum(pair.kind == "same" for pair in pairs),
-            first=next((pair for pair in pairs if pair.kind != "same"), None),
+            differences=differences_in(pairs),
+            aligned_up_to=None if are_aligned(left.calls, right.calls) else MAX_ALIGNED,
+            address=address,
             per_page=_PAIRS,
             begin=begin,
             before=address % (begin - _PAIRS) if begin else None,
