@@ -1,5 +1,6 @@
 """The curves of runs as a page: one plot for each figure, one line for each run."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -60,6 +61,12 @@ _FURTHER: Mapping[str, str] = {
     "sampled/": "Held-out environments",
     "": "Further figures",
 }
+_SHARES = re.compile(
+    r"(.*/)?(reward|recall|precision|clip_fraction|(\w+_)?(call|tool)_rate)"
+    r"|(alarms|probe)/.+|structure/(?!reasons/|per_1k/).+"
+)
+"""Figures whose plots go from 0 to 1 at least: they are compared with what could be."""
+_SHARE_SPAN = (0.0, 1.0)
 _COUNTS = ("step", "epoch", "examples", "trained_tokens", "tokens")
 """Of the run so far: straight lines."""
 _WHERE: Mapping[str, str] = {
@@ -267,6 +274,7 @@ def _states(curves: Curves, max_points: int) -> LinePlot:
             for state, each in found.items()
             if each
         ],
+        y_span=_SHARE_SPAN,
     )
 
 
@@ -284,6 +292,7 @@ def _plot(key: str, runs: Mapping[str, Curves], max_points: int) -> LinePlot:
             for look, (name, found) in enumerate(points.items())
             if found
         ],
+        y_span=_SHARE_SPAN if _SHARES.fullmatch(key) else None,
     )
 
 

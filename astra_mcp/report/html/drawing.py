@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TypeGuard
 
 from astra_mcp.report.html.parts import Histogram, LinePlot, Series
-from astra_mcp.report.html.plots import look_of, shown
+from astra_mcp.report.html.plots import look_of, shown, y_ends_of
 
 __all__ = ["HEIGHT", "WIDTH", "Drawing", "drawing_of"]
 
@@ -67,10 +67,10 @@ def _histogram(part: Histogram) -> Drawing | None:
 
 
 def _lines(part: LinePlot) -> Drawing | None:
-    drawn = [value for line in part.series for value in line.values if _is_drawn(value)]
-    if not drawn:
+    ends = y_ends_of(part)
+    if ends is None:
         return None
-    x, y = _Axis(part.x[0], part.x[-1], WIDTH), _Axis(min(drawn), max(drawn), HEIGHT)
+    x, y = _Axis(part.x[0], part.x[-1], WIDTH), _Axis(*ends, HEIGHT)
     return Drawing(
         lines=[
             (" ".join(_path(part.x, line, x, y)), look_of(place, line))
