@@ -291,6 +291,11 @@ def test_plots_are_drawn_for_those_without_a_script_too() -> None:
     assert drawing is not None
     assert [(y, height) for _, y, _, height in drawing.bars] == [(150, 50), (0, 200)]
     assert (drawing.x_ends, drawing.y_ends) == (("0", "1"), ("0", "4"))
+    equal = Histogram(caption="h", x_label="x", y_label="y", bins=[(0.275, 5)], bin_width=0.05)
+    drawing = drawing_of(equal)
+    assert drawing is not None
+    assert drawing.bars == [(6, 0, 588, 200)]
+    assert drawing.x_ends == ("0.25", "0.3")
     drawing = drawing_of(lines)
     assert drawing is not None
     assert drawing.lines == [("M0 200 L600 0", 0), ("M0 100 L300 100", 1)]

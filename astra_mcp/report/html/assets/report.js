@@ -79,7 +79,9 @@
     spec.x.forEach((at, i) => { counts[Math.round((at - first) / spec.width)] = spec.counts[i]; });
     const fill = colour("accent");
     const series = { label: spec.yLabel, fill, stroke: fill, width: 0, points: { show: false } };
-    return [[x, counts], [{ ...series, paths: uPlot.paths.bars({ size: [0.82, 90], radius: 0.08 }) }]];
+    // A bar of one whole number stands at it; one of a range covers it, since a mean may lie at its end.
+    const look = spec.width === 1 ? { size: [0.82, 90], radius: 0.08 } : { size: [1, Infinity], gap: 1 };
+    return [[x, counts], [{ ...series, paths: uPlot.paths.bars(look) }]];
   }
 
   /* A little beyond what the page names, so that a line at an end is seen whole. */
