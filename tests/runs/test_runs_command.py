@@ -30,6 +30,8 @@ def test_a_noted_run_is_listed_shown_and_written_as_a_page(tmp_path: Path) -> No
     assert (row["id"], row["state"], row["came_to"]) == (run.id, "running", "step 1 of 1")
     text = cli.run("runs", "list").stdout
     assert "done" in text
+    other = cli.run("runs", "list", "--kind", "rollout").stderr
+    assert "no rollout is noted yet; of other kinds, 1 run: leave --kind out" in other
     assert "\x1b[31m" not in text
     page = tmp_path / "page.html"
     shown = cli.run("runs", "show", run.id[:8], "--html", str(page), "--json")
