@@ -42,7 +42,9 @@ def list_all(
     if not found.num_all:
         others = 0 if kind is None else list_runs(home, limit=0).num_all
         if others:
-            say.print(f"no {kind} is noted yet; of other kinds, {others} run{'s' * (others != 1)}: leave --kind out")
+            say.print(
+                f"no {kind} is noted yet; of other kinds, {others} run{'s' * (others != 1)}: leave --kind out"
+            )
         else:
             say.print("no run is noted yet: `astra-mcp rollout`, `synth` and `train` note theirs")
         return
