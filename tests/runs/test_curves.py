@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,8 +111,21 @@ def test_rewards_and_shares_go_from_0_to_1_and_other_figures_by_their_values(
     assert len(bounded) == len(shares) + len(further) + 1  # the states of turns
     assert {caption for caption in spans if caption not in bounded} == {
         "Learning rate",
-        "Loss",
+        "Training loss",
         "Reward variance (rollouts)",
         "<a> of 1,000 tokens",
         "Kl",
     }
+
+
+@pytest.mark.parametrize("names", [["one"], ["one", "two"]])
+def test_no_heading_says_again_what_stands_above_it(tmp_path: Path, names: list[str]) -> None:
+    figures = ("loss", "validation_loss", "seconds", "rollout/reward", "rollout/episodes", "kl")
+    RunFolder(tmp_path).log(1, dict.fromkeys((*figures, "alarms/collapse"), 1.0))
+    growing = GrowingCurves(tmp_path)
+    growing.read_on()
+    sections = report_of_curves(dict.fromkeys(names, growing.curves)).sections
+    told = [(each.title, part.caption) for each in sections for part in each.parts]
+    assert ("Loss", "Training loss") in told
+    assert [pair for pair in told if pair[0].casefold() == pair[1].casefold()] == []
+    assert ("In sum" in dict(told)) is (len(names) == 1)
