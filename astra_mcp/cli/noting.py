@@ -36,8 +36,11 @@ def noted(
         _say_where(home, run)
         try:
             yield run
-        except click.exceptions.Exit as error:
-            run.ending = run.ending or _ENDINGS.get(error.exit_code, RunState.FAILED)
+        except BaseException as error:
+            if isinstance(error, click.exceptions.Exit):
+                run.ending = run.ending or _ENDINGS.get(error.exit_code, RunState.FAILED)
+            if run.is_noted and not run.has_figures:
+                say.print(f"nothing came of it: {run.id} is not kept among the runs")
             raise
     if run.fault:
         say.print(f"not shown by `astra-mcp runs` and the pages: {run.fault}", style="yellow")

@@ -32,14 +32,21 @@ def list_all(
 ) -> None:
     """List the runs that were begun last, with how they stand."""
     with report_errors():
-        found = list_runs(load_settings().home, kind=kind, limit=limit)
+        home = load_settings().home
+        found = list_runs(home, kind=kind, limit=limit)
     if as_json:
         print_json({"runs": [_as_json(run) for run in found.runs], "all": found.num_all})
         return
     if found.num_unread:
         say.print(f"left out: {found.num_unread} notes that cannot be read", style="yellow")
     if not found.num_all:
-        say.print("no run is noted yet: `astra-mcp rollout`, `synth` and `train` note theirs")
+        others = 0 if kind is None else list_runs(home, limit=0).num_all
+        if others:
+            say.print(
+                f"no {kind} is noted yet; of other kinds, {others} run{'s' * (others != 1)}: leave --kind out"
+            )
+        else:
+            say.print("no run is noted yet: `astra-mcp rollout`, `synth` and `train` note theirs")
         return
     table = Table(*map(whole, ("id", "kind", "begun", "state")), "name", "came to")
     for run in found.runs:

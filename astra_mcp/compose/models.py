@@ -36,6 +36,7 @@ __all__ = [
     "open_bundle_judge",
     "open_judge",
     "open_role",
+    "require_models",
 ]
 
 BundleJudge = Callable[[Bundle, Sandbox], Awaitable[tuple[Judgement, ...]]]
@@ -77,6 +78,18 @@ async def open_bundle_judge(settings: Settings, num_votes: int) -> AsyncGenerato
         _open_model(settings, database, unlimited) as model,
     ):
         yield partial(judge_bundle, model, num_votes)
+
+
+def require_models(settings: Settings, budget: Budget, *roles: Role) -> None:
+    """Refuse chat models that could not be opened, before a run of them is begun.
+
+    Raises:
+        ConfigError: A model is not configured, or the cost of a limited budget cannot be known.
+    """
+    from astra_mcp.llm.endpoint import check_endpoint  # noqa: PLC0415 - a second to load
+
+    for role in roles:
+        check_endpoint(role, settings.models.of_role(role), budget)
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ from astra_mcp.llm.turns import Turns
 from astra_mcp.llm.usage import Budget, Usage, note_usage
 from astra_mcp.types import JsonObject
 
-__all__ = ["Endpoint", "open_endpoint"]
+__all__ = ["Endpoint", "check_endpoint", "open_endpoint"]
 
 _FAULTS = {
     401: ModelFault.DENIED,
@@ -224,12 +224,17 @@ async def open_endpoint(
         ConfigError: No model or no key is configured, the address is none, or the cost of a limited
             budget cannot be known.
     """
-    _check(role, config, budget)
+    check_endpoint(role, config, budget)
     async with open_client(config) as client:
         yield Endpoint(role, config, client, budget)
 
 
-def _check(role: Role, config: EndpointConfig, budget: Budget | None) -> None:
+def check_endpoint(role: Role, config: EndpointConfig, budget: Budget | None) -> None:
+    """Refuse what :func:`open_endpoint` could not open, without asking anybody.
+
+    Raises:
+        ConfigError: As there.
+    """
     setting = f"models.{role.value}"
     if not config.model:
         msg = f"no {role.value} model is configured: set {setting}.model (docs/models.md)"

@@ -30,6 +30,7 @@ from astra_mcp.report.html.parts import (
     Series,
     shortened,
 )
+from astra_mcp.report.html.plots import y_ends_of
 from astra_mcp.report.html.stored import read_report, report_bytes
 from astra_mcp.report.html.writing import html_of, require_writable, write_report
 
@@ -291,6 +292,11 @@ def test_plots_are_drawn_for_those_without_a_script_too() -> None:
     assert drawing is not None
     assert [(y, height) for _, y, _, height in drawing.bars] == [(150, 50), (0, 200)]
     assert (drawing.x_ends, drawing.y_ends) == (("0", "1"), ("0", "4"))
+    equal = Histogram(caption="h", x_label="x", y_label="y", bins=[(0.275, 5)], bin_width=0.05)
+    drawing = drawing_of(equal)
+    assert drawing is not None
+    assert drawing.bars == [(6, 0, 588, 200)]
+    assert drawing.x_ends == ("0.25", "0.3")
     drawing = drawing_of(lines)
     assert drawing is not None
     assert drawing.lines == [("M0 200 L600 0", 0), ("M0 100 L300 100", 1)]
@@ -302,10 +308,33 @@ def test_plots_are_drawn_for_those_without_a_script_too() -> None:
     assert drawing.lines == [("M300 100 h4", 0)]
     page = Page(page_of([histogram, lines]))
     assert len([a for a in page.attributes("svg") if a.get("class") == "drawn"]) == 6
+    assert drawing.y_ends == ("1.8", "2.2")
     nothing = LinePlot(
         caption="l", x_label="x", y_label="y", x=[7], series=[Series(name="a", values=[None])]
     )
     assert drawing_of(nothing) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "span", "ends"),
+    [
+        ([0.25, 0.3], (0.0, 1.0), (0.0, 1.0)),
+        ([0.25], (0.0, 1.0), (0.0, 1.0)),
+        ([-1.0, 0.5, 2.0], (0.0, 1.0), (-1.0, 2.0)),
+        ([0.2, None, float("nan"), 0.4], None, (0.2, 0.4)),
+        ([-10.0, -10.0], None, (-11.0, -9.0)),
+        ([0.0, 0.0], None, (0.0, 1.0)),
+        ([None], (0.0, 1.0), None),
+    ],
+)
+def test_an_axis_shows_its_span_and_what_the_values_need_and_is_never_of_one_number(
+    values: list[float | None],
+    span: tuple[float, float] | None,
+    ends: tuple[float, float] | None,
+) -> None:
+    series, x = [Series(name="a", values=values)], range(len(values))
+    plot = LinePlot(caption="l", x_label="x", y_label="y", x=x, series=series, y_span=span)
+    assert y_ends_of(plot) == (ends if ends is None else pytest.approx(ends))
 
 
 def test_long_texts_are_cut_where_a_page_asks_for_it_and_say_so() -> None:

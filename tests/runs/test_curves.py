@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,3 +93,39 @@ def test_alarms_are_told_with_the_steps_at_which_they_were_raised(tmp_path: Path
     assert isinstance(states, LinePlot)
     assert len(states.series) == 2
     assert ("groups in the buffer", "3") in [(f.label, f.value) for f in report.key_figures]
+
+
+def test_rewards_and_shares_go_from_0_to_1_and_other_figures_by_their_values(
+    tmp_path: Path,
+) -> None:
+    shares = ("rollout/reward", "greedy/recall", "sampled/precision", "clip_fraction", "probe/end")
+    others = ("learning_rate", "loss", "rollout/reward_variance", "structure/per_1k/<a>", "kl")
+    further = {"rollout/distractor_call_rate": 0.1, "structure/turn/0/polluted": 0.1}
+    RunFolder(tmp_path).log(1, dict.fromkeys((*shares, *others), 0.1) | further)
+    growing = GrowingCurves(tmp_path)
+    growing.read_on()
+    sections = report_of_curves({"one": growing.curves}).sections
+    plots = [part for each in sections for part in each.parts if isinstance(part, LinePlot)]
+    spans = {plot.caption: plot.y_span for plot in plots}
+    bounded = [caption for caption, span in spans.items() if span == (0.0, 1.0)]
+    assert len(bounded) == len(shares) + len(further) + 1  # the states of turns
+    assert {caption for caption in spans if caption not in bounded} == {
+        "Learning rate",
+        "Training loss",
+        "Reward variance (rollouts)",
+        "<a> of 1,000 tokens",
+        "Kl",
+    }
+
+
+@pytest.mark.parametrize("names", [["one"], ["one", "two"]])
+def test_no_heading_says_again_what_stands_above_it(tmp_path: Path, names: list[str]) -> None:
+    figures = ("loss", "validation_loss", "seconds", "rollout/reward", "rollout/episodes", "kl")
+    RunFolder(tmp_path).log(1, dict.fromkeys((*figures, "alarms/collapse"), 1.0))
+    growing = GrowingCurves(tmp_path)
+    growing.read_on()
+    sections = report_of_curves(dict.fromkeys(names, growing.curves)).sections
+    told = [(each.title, part.caption) for each in sections for part in each.parts]
+    assert ("Loss", "Training loss") in told
+    assert [pair for pair in told if pair[0].casefold() == pair[1].casefold()] == []
+    assert ("In sum" in dict(told)) is (len(names) == 1)

@@ -65,8 +65,8 @@ def test_means_are_over_what_did_not_fail_and_has_a_reward() -> None:
         ("harbour", "3", "1", "0.750", "/environments/harbour"),
     ]
     assert tables["Failures"].rows == [("model: gone", "1")]
-    assert tables["Episodes"].paths[0] == ""  # never opened
-    assert tables["Episodes"].paths[1] == f"/episodes/{4:032x}"
+    assert tables["All of them"].paths[0] == ""  # never opened
+    assert tables["All of them"].paths[1] == f"/episodes/{4:032x}"
 
 
 def test_every_reward_is_in_one_bin_and_the_axis_is_that_of_rewards() -> None:
@@ -84,7 +84,7 @@ def test_every_reward_is_in_one_bin_and_the_axis_is_that_of_rewards() -> None:
 def test_of_many_episodes_a_page_shows_the_lowest_ones() -> None:
     episodes = [played(n, environment=f"e{n}", reward=n / 1000) for n in range(1000)]
     tables = tables_of(report_of_rollout("x", episodes))
-    shown = tables["Episodes, the lowest 200 of 1,000"]
+    shown = tables["The lowest 200 of 1,000"]
     assert [row[1] for row in shown.rows[:2]] == ["e0", "e1"]
     assert len(tables["Means of what was played, the lowest 200 of 1,000"].rows) == 200
 

@@ -3,7 +3,11 @@
 import json
 from pathlib import Path
 
-from astra_mcp.compose.runs.notes import RunKind, note_run
+import pytest
+import typer
+
+from astra_mcp.cli.noting import noted
+from astra_mcp.compose.runs.notes import NotedRun, RunKind, list_runs, note_run
 from astra_mcp.report.html.parts import KeyFigure, Report
 from training.sft.run_folder import RunFolder
 
@@ -30,6 +34,8 @@ def test_a_noted_run_is_listed_shown_and_written_as_a_page(tmp_path: Path) -> No
     assert (row["id"], row["state"], row["came_to"]) == (run.id, "running", "step 1 of 1")
     text = cli.run("runs", "list").stdout
     assert "done" in text
+    other = cli.run("runs", "list", "--kind", "rollout").stderr
+    assert "no rollout is noted yet; of other kinds, 1 run: leave --kind out" in other
     assert "\x1b[31m" not in text
     page = tmp_path / "page.html"
     shown = cli.run("runs", "show", run.id[:8], "--html", str(page), "--json")
@@ -70,3 +76,23 @@ def test_a_report_of_another_version_says_what_to_do(tmp_path: Path) -> None:
     shown = cli.run("runs", "show", run.id).stdout
     assert "7" in shown
     assert "\u202e" not in shown
+
+
+@pytest.mark.parametrize("comes_to", ["", "step 1 of 2"])
+def test_a_run_that_ends_before_it_came_to_anything_says_that_it_is_not_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], comes_to: str
+) -> None:
+    def fail(run: NotedRun) -> None:
+        if comes_to:
+            run.tell(comes_to)
+        raise typer.Exit(1)
+
+    with (
+        pytest.raises(typer.Exit),
+        noted(tmp_path, RunKind.TRAINING, command="train rl", name="n", key="k") as run,
+    ):
+        fail(run)
+    told = capsys.readouterr().err
+    assert f"open {run.id}" in told
+    assert ("is not kept among the runs" in told) is (not comes_to)
+    assert list_runs(tmp_path).num_all == bool(comes_to)

@@ -92,8 +92,8 @@ def test_runs_of_sft_and_of_reinforcement_learning_stand_in_one_plot(tmp_path: P
     page = report_of([first, second])
     titles = [section.title for section in page.sections]
     assert titles == [
-        *("Runs", "Rewards", "Loss", "Optimisation", "Batches", "Time"),
-        *("Further figures of rollouts", "Further figures"),
+        *("Rewards", "Loss", "Optimisation", "Batches", "Time"),
+        *("Further figures of rollouts", "Further figures", "Runs"),
     ]
     plots = {p.y_label: p for s in page.sections for p in s.parts if isinstance(p, LinePlot)}
     assert [line.name for line in plots["loss"].series] == [str(first), str(second)]
@@ -101,7 +101,7 @@ def test_runs_of_sft_and_of_reinforcement_learning_stand_in_one_plot(tmp_path: P
     assert list(plots["reward (held out, greedy)"].x) == [0, 2]
     assert [line.look for line in plots["loss"].series] == [0, 1]
     assert [line.look for line in plots["entropy"].series] == [1]  # as everywhere else
-    table = page.sections[0].parts[0]
+    table = page.sections[-1].parts[0]
     assert isinstance(table, DataTable)
     of_sft, of_rl = table.rows
     assert of_sft[1:] == ("2", "-", "0", "0", "1.0000", "0.5000", "-", "0.200, 0.200", "-")

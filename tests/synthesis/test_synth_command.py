@@ -1,6 +1,7 @@
 """``astra-mcp synth environments``: what it writes, what it keeps, and what it refuses."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,13 @@ def test_what_cannot_begin_prints_no_table_and_leaves_the_page_of_an_earlier_run
     one = ("synth", "environments", "--domain", "trains", "--report", str(page), "--json")
     without_model = cli.run(*one)
     (cli.folder / "file").write_text("")
-    without_place = cli.run(*one, "--out", str(cli.folder / "file" / "made"))
+    models = {
+        f"ASTRA_MCP_MODELS__{role}__{field}": value
+        for role in ("GENERATOR", "JUDGE")
+        for field, value in (("MODEL", "m"), ("BASE_URL", "http://127.0.0.1:9"))
+    }
+    asking = replace(cli, more=models)
+    without_place = asking.run(*one, "--out", str(cli.folder / "file" / "made"))
 
     assert (without_model.returncode, without_model.stdout) == (2, "")
     assert "models.generator.model" in without_model.stderr

@@ -1,6 +1,7 @@
 """``synth tasks``: what it refuses before a model is asked, and the audit of what a run keeps."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from astra_mcp.cli.synth.command import app
+from astra_mcp.compose.runs.notes import list_runs
+from registry.documents.preparation import prepare_server
+from registry.intake.importing import import_documents
 from registry.store.database import open_database
 from registry.store.tasks import DatabaseTaskStore
 
 from drafted_tasks import kept_task
+from written_servers import WRITTEN_SERVERS
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +60,24 @@ def keep(home: Path, num: int) -> None:
             await DatabaseTaskStore(database).save("kept", tasks)
 
     anyio.run(save)
+
+
+def test_a_run_without_models_is_refused_before_it_is_noted_and_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
+        monkeypatch.delenv(name)
+
+    async def save() -> None:
+        async with open_database(f"sqlite:///{home / 'registry.db'}") as database:
+            await import_documents(database, WRITTEN_SERVERS, prepare=prepare_server)
+
+    anyio.run(save)
+    done = run("--offline")
+    assert done.exit_code == 2
+    assert "no generator model is configured" in " ".join(done.output.split())
+    assert "open r" not in done.output
+    assert list_runs(home).num_all == 0
 
 
 def test_an_audit_samples_what_the_run_keeps_and_asks_no_model(home: Path) -> None:

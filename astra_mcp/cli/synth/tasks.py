@@ -16,6 +16,7 @@ from astra_mcp.cli.synth.reading import read_languages, read_range
 from astra_mcp.cli.synth.task_audit import require_new, tell_flags, write_audit
 from astra_mcp.cli.synth.task_options import Given
 from astra_mcp.cli.synth.task_report import report_of_tasks
+from astra_mcp.compose.models import require_models
 from astra_mcp.compose.runs.notes import NotedRun, RunKind
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis.documents import WantedServers
@@ -27,6 +28,7 @@ from astra_mcp.compose.synthesis.trajectories import (
 from astra_mcp.domains import Domain
 from astra_mcp.errors import ConfigError, UnknownNameError
 from astra_mcp.home import user_path
+from astra_mcp.llm.config import Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress, YieldTable
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
@@ -188,6 +190,7 @@ def _prepare(given: Given) -> _Prepared:
     documents = run_async(read_wanted, settings, wanted)
     if not documents:
         raise ConfigError("no kept server of the registry fits: see `astra-mcp registry list`")
+    require_models(settings, given.budget, Role.GENERATOR, Role.JUDGE)
     return _Prepared(
         settings=settings,
         recipe=recipe,

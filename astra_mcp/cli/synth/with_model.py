@@ -13,11 +13,13 @@ from astra_mcp.cli.synth.noted_yield import note_end, note_yield
 from astra_mcp.cli.synth.options import Given
 from astra_mcp.cli.synth.reading import read_languages, read_range, read_types
 from astra_mcp.cli.synth.report import ReportedRun, report_of
+from astra_mcp.compose.models import require_models
 from astra_mcp.compose.runs.notes import NotedRun, RunKind
 from astra_mcp.compose.settings import Settings, load_settings
 from astra_mcp.compose.synthesis.environments import open_demo_models, run_synthesis
 from astra_mcp.errors import ConfigError
 from astra_mcp.home import user_path
+from astra_mcp.llm.config import Role
 from astra_mcp.llm.usage import Budget
 from astra_mcp.pipeline import Progress
 from astra_mcp.report.console import ExitCode, out, print_json, report_errors, run_async, say
@@ -110,6 +112,8 @@ def _prepare(given: Given) -> _Prepared:
     script = load_script() if given.demo else None
     if given.report is not None:
         require_writable(user_path(given.report))
+    if script is None:
+        require_models(settings, given.budget, Role.GENERATOR, Role.JUDGE)
     return _Prepared(
         settings=settings,
         recipe=recipe,

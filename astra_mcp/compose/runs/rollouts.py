@@ -248,9 +248,9 @@ def _endings(episodes: Sequence[PlayedEpisode]) -> Iterator[BarChart | DataTable
 def _table_of_episodes(episodes: Sequence[PlayedEpisode]) -> DataTable:
     ordered = sorted(episodes, key=lambda each: -1.0 if each.reward is None else each.reward)
     shown = ordered[:_MAX_ROWS]
-    of_all = "" if len(shown) == len(ordered) else f", the lowest {len(shown)} of {len(ordered):,}"
+    is_whole = len(shown) == len(ordered)
     return DataTable(
-        caption=f"Episodes{of_all}",
+        caption="All of them" if is_whole else f"The lowest {len(shown)} of {len(ordered):,}",
         columns=[
             *(DataColumn(name=name) for name in ("episode", "played", "status", "stop")),
             *(DataColumn(name=name, is_number=True) for name in ("calls", "reward")),

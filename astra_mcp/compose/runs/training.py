@@ -1,5 +1,6 @@
 """The curves of runs as a page: one plot for each figure, one line for each run."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -60,6 +61,14 @@ _FURTHER: Mapping[str, str] = {
     "sampled/": "Held-out environments",
     "": "Further figures",
 }
+_SHARES = re.compile(
+    r"(.*/)?(reward|recall|precision|clip_fraction|(\w+_)?(call|tool)_rate)"
+    r"|(alarms|probe)/.+|structure/(?!reasons/|per_1k/).+"
+)
+"""Figures whose plots go from 0 to 1 at least: they are compared with what could be."""
+_SHARE_SPAN = (0.0, 1.0)
+_CAPTIONS: Mapping[str, str] = {"loss": "Training loss"}
+"""Of figures that have the name of their section."""
 _COUNTS = ("step", "epoch", "examples", "trained_tokens", "tokens")
 """Of the run so far: straight lines."""
 _WHERE: Mapping[str, str] = {
@@ -120,7 +129,7 @@ def report_of_curves(
     sections = [
         *(Section(title=title, parts=parts) for title, parts in plots.items()),
         Section(title=_ALARMS, lead=_ALARMS_LEAD, parts=alarms),
-        Section(title="Runs", parts=[_summary(begun)]),
+        Section(title="Runs" if len(begun) > 1 else "In sum", parts=[_summary(begun)]),
     ]
     return Report(
         title="Runs of training",
@@ -155,7 +164,9 @@ def _summary(runs: Mapping[str, Curves]) -> DataTable:
         *("reward of rollouts", "greedy reward", "reward at T = 1"),
     )
     return DataTable(
-        caption="What each run came to; rewards: first and last",
+        caption="What each came to; rewards: first and last"
+        if len(runs) > 1
+        else "Rewards: first and last",
         columns=[DataColumn(name="run"), *(DataColumn(name=n, is_number=True) for n in numbers)],
         rows=[(name, *_row(curves)) for name, curves in runs.items()],
     )
@@ -267,6 +278,7 @@ def _states(curves: Curves, max_points: int) -> LinePlot:
             for state, each in found.items()
             if each
         ],
+        y_span=_SHARE_SPAN,
     )
 
 
@@ -275,7 +287,7 @@ def _plot(key: str, runs: Mapping[str, Curves], max_points: int) -> LinePlot:
     steps = sorted({step for each in points.values() for step in each})
     title = _title(key)
     return LinePlot(
-        caption=title[0].upper() + title[1:],
+        caption=_CAPTIONS.get(key, title[0].upper() + title[1:]),
         x_label="step",
         y_label=title,
         x=steps,
@@ -284,6 +296,7 @@ def _plot(key: str, runs: Mapping[str, Curves], max_points: int) -> LinePlot:
             for look, (name, found) in enumerate(points.items())
             if found
         ],
+        y_span=_SHARE_SPAN if _SHARES.fullmatch(key) else None,
     )
 
 

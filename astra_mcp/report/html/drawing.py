@@ -6,12 +6,14 @@ from math import isfinite
 from typing import TypeGuard
 
 from astra_mcp.report.html.parts import Histogram, LinePlot, Series
-from astra_mcp.report.html.plots import look_of, shown
+from astra_mcp.report.html.plots import look_of, shown, y_ends_of
 
 __all__ = ["HEIGHT", "WIDTH", "Drawing", "drawing_of"]
 
 WIDTH, HEIGHT = 600.0, 200.0
 """Of the frame."""
+_BAR_OF_NUMBER, _BAR_OF_RANGE = 0.82, 0.98
+"""Of the width of a bin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,9 @@ def _histogram(part: Histogram) -> Drawing | None:
     if not most:
         return None
     x, y = _Axis(min(places) - half, max(places) + half, WIDTH), _Axis(0, most, HEIGHT)
-    width = round(0.82 * WIDTH * part.bin_width / (x.most - x.least), 1)
+    # A bar of a range covers it but for a hair; one of a whole number stands at it.
+    share = _BAR_OF_NUMBER if part.bin_width == 1 else _BAR_OF_RANGE
+    width = round(share * WIDTH * part.bin_width / (x.most - x.least), 1)
     bars = [(x.at(at) - width / 2, y.at(count)) for at, count in part.bins]
     return Drawing(
         bars=[(round(left, 1), round(HEIGHT - top, 1), width, top) for left, top in bars],
@@ -68,10 +72,10 @@ def _histogram(part: Histogram) -> Drawing | None:
 
 
 def _lines(part: LinePlot) -> Drawing | None:
-    drawn = [value for line in part.series for value in line.values if _is_drawn(value)]
-    if not drawn:
+    ends = y_ends_of(part)
+    if ends is None:
         return None
-    x, y = _Axis(part.x[0], part.x[-1], WIDTH), _Axis(min(drawn), max(drawn), HEIGHT)
+    x, y = _Axis(part.x[0], part.x[-1], WIDTH), _Axis(*ends, HEIGHT)
     return Drawing(
         lines=[
             (" ".join(_path(part.x, line, x, y)), look_of(place, line))

@@ -120,6 +120,8 @@ class LinePlot:
     x: Sequence[float]
     """Ascending."""
     series: Sequence[Series]
+    y_span: tuple[float, float] | None = None
+    """What the other axis shows at least, whatever the values are; None for what they need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

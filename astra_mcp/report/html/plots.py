@@ -8,10 +8,12 @@ from math import isfinite
 from astra_mcp.report.html.parts import DataColumn, DataTable, Histogram, LinePlot, Series
 from astra_mcp.types import JsonObject, JsonValue
 
-__all__ = ["Plot", "look_of", "plot_of", "script_json", "shown"]
+__all__ = ["Plot", "look_of", "plot_of", "script_json", "shown", "y_ends_of"]
 
 _LOOKS = 6
 """Colours, each with its dashes."""
+_ROOM = 0.1
+"""Above and below values that are all equal, as a part of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,24 @@ def look_of(place: int, line: Series) -> int:
     return (place if line.look is None else line.look) % _LOOKS
 
 
+def y_ends_of(part: LinePlot) -> tuple[float, float] | None:
+    """Find the least and the most that the axis of the values shows, which differ.
+
+    Returns:
+        None where there is no number to draw.
+    """
+    drawn = [v for line in part.series for v in line.values if v is not None and isfinite(v)]
+    if not drawn:
+        return None
+    seen = [*drawn, *(part.y_span or ())]
+    least, most = min(seen), max(seen)
+    if least < most:
+        return least, most
+    room = _ROOM * abs(least)
+    ends = (least - room, most + room)
+    return ends if ends[0] < ends[1] and all(map(isfinite, ends)) else (least, least + 1)
+
+
 def _histogram(part: Histogram) -> Plot:
     marks = ", ".join(f"{mark.label} {shown(mark.at)}" for mark in part.marks)
     most = max((count for _, count in part.bins), default=0)
@@ -90,6 +110,7 @@ def _lines(part: LinePlot) -> Plot:
         )
     names = [line.name for line in part.series]
     looks = [look_of(place, line) for place, line in enumerate(part.series)]
+    ends = y_ends_of(part)
     lines: list[JsonValue] = [
         {"name": line.name, "look": look, "values": [_finite(value) for value in line.values]}
         for line, look in zip(part.series, looks, strict=True)
@@ -102,6 +123,7 @@ def _lines(part: LinePlot) -> Plot:
             "series": lines,
             "xLabel": part.x_label,
             "yLabel": part.y_label,
+            "yEnds": None if ends is None else [*ends],
         },
         description=f"Lines of {part.y_label} by {part.x_label}: {', '.join(names)}",
         table=DataTable(

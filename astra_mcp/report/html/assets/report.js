@@ -39,10 +39,10 @@
       cursor: { y: false, drag: { x: false, y: false }, points: { show: !isHistogram } },
       scales: {
         x: { time: false, ...(isHistogram ? { range: [data[0][0] + 0.4 * spec.width, data[0].at(-1) - 0.4 * spec.width] } : {}) },
-        y: isHistogram ? { range: (_, __, most) => [0, Math.max(most, 1) * 1.12] } : {},
+        y: isHistogram ? { range: (_, __, most) => [0, Math.max(most, 1) * 1.12] } : { range: (_, least, most) => ends(spec, least, most) },
       },
       axes: [
-        axis(spec.xLabel, isHistogram && spec.width === 1, 30),
+        axis(spec.xLabel, isHistogram ? spec.width === 1 : spec.x.every(Number.isInteger), 30),
         axis(spec.yLabel, isHistogram, 50),
       ],
       series: [{}, ...series],
@@ -79,7 +79,16 @@
     spec.x.forEach((at, i) => { counts[Math.round((at - first) / spec.width)] = spec.counts[i]; });
     const fill = colour("accent");
     const series = { label: spec.yLabel, fill, stroke: fill, width: 0, points: { show: false } };
-    return [[x, counts], [{ ...series, paths: uPlot.paths.bars({ size: [0.82, 90], radius: 0.08 }) }]];
+    // A bar of one whole number stands at it; one of a range covers it, since a mean may lie at its end.
+    const look = spec.width === 1 ? { size: [0.82, 90], radius: 0.08 } : { size: [1, Infinity], gap: 1 };
+    return [[x, counts], [{ ...series, paths: uPlot.paths.bars(look) }]];
+  }
+
+  /* A little beyond what the page names, so that a line at an end is seen whole. */
+  function ends(spec, least, most) {
+    const [from, to] = spec.yEnds ?? [least ?? 0, most ?? 1];
+    const room = 0.04 * (to - from);
+    return [from - room, to + room];
   }
 
   function lines(spec) {
