@@ -44,7 +44,7 @@ async def test_each_argument_has_a_field_of_its_type(shown: ShownGateway) -> Non
     page = await shown.page(f"{await opened(shown)}/play")
     assert '<textarea id="field-2-1" name="argument:words"' in page
     assert re.search(r'<input id="field-2-2" name="argument:times"[^>]*inputmode="numeric"', page)
-    assert '<option value="true">true</option>' in page
+    assert '<option value="true">yes</option>' in page
     assert page.count("<label for=") == len(re.findall(r' id="(?:field-\d+-\d+|json-\d+)"', page))
 
 
@@ -55,7 +55,7 @@ async def test_a_fault_is_said_at_its_field_and_nothing_is_called(shown: ShownGa
         ({"words": "[1", "times": "2"}, "field-2-1", "write JSON"),
         ({"words": '["a"]', "times": "two"}, "field-2-2", "write a whole number"),
         ({"words": '{"a": 1}'}, "field-2-1", "must be of type array"),
-        ({"words": '["a"]', "loud": "maybe"}, "field-2-3", "choose one of the list"),
+        ({"words": '["a"]', "loud": "maybe"}, "field-2-3", "choose yes or no"),
     ):
         answer = await called(shown, path, "shout", **form)
         assert answer.status_code == 422
