@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from astra_mcp.errors import CallFaultError, NotAvailableError, UnknownNameError
+from astra_mcp.errors import CallFaultError, NotAvailableError, UnknownNameError, UpstreamError
 from astra_mcp.serving.pages.environments import tool_view
 from astra_mcp.serving.pages.episodes import call_views, find_record
 from astra_mcp.serving.pages.fields import fields_of, read_fields, read_object
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer, cut_text
-from astra_mcp.types import JsonObject, ServerKind
+from astra_mcp.types import JobItem, JsonObject, ServerKind
 from gateway.api.wire import EpisodeRequest, EpisodeState, SourceEnvironment, SourceServers
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import read_record
@@ -199,6 +199,7 @@ class PlayPages:
         state = episode.state()
         path = find_record(self._parts.records, episode.id)
         record = await anyio.to_thread.run_sync(read_record, path)
+        job = record.opened.job
         return self._renderer.page(
             request,
             "play",
@@ -206,7 +207,8 @@ class PlayPages:
             state=state,
             place=_place_of(state),
             acts=any(u.kind is ServerKind.DEPLOYED for u in episode.own_upstreams),
-            num_sub_tasks=len(record.opened.job),
+            num_sub_tasks=len(job),
+            num_all_sub_tasks=await anyio.to_thread.run_sync(self._count_sub_tasks, state, job),
             prompt=cut_text(episode.prompt or ""),
             tools=[tool_view(tool) for tool in episode.tools],
             entered=entered,
@@ -214,3 +216,15 @@ class PlayPages:
             calls=call_views(record.calls[-_HISTORY:]),
             num_calls=len(record.calls),
         )
+
+    def _count_sub_tasks(self, state: EpisodeState, job: tuple[JobItem, ...]) -> int | None:
+        """Count those without a tool too, where the environment is still the one that was opened."""
+        if not job:
+            return None
+        question = state.source.get("question")
+        try:
+            bundle = self._parts.bundle_of(_place_of(state).name)
+            asked = bundle and bundle.asking(str(question) if question else None)
+        except (UnknownNameError, UpstreamError):
+            return None  # gone or broken since: the episode goes on without it
+        return len(asked.document.sub_tasks) if asked and asked.job == job else None
