@@ -80,9 +80,16 @@ def test_a_reference_within_the_schema_is_followed_and_no_other() -> None:
         ({"type": "number"}, "1_0", "write a number"),
         ({"type": "number"}, "\u0663", "write a number"),
         ({"enum": [1, 2]}, "3", "choose one"),
+        ({"type": "boolean"}, "maybe", "choose yes or no"),
+        ({"type": "string", "format": "date"}, "2026-02-30", "write a date"),
+        ({"type": "string", "format": "date"}, "20260131", "write a date"),
         ({"type": "array"}, "[1", "write JSON"),
         ({"type": "object"}, '{"a": 1, "a": 2}', "stands twice"),
         ({"type": "array"}, "[NaN]", "NaN is not JSON"),
+        ({"type": "array", "items": {"type": "integer"}}, "1,", "write JSON, such as [1]:"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "two", "write a whole number"),
+        ({"anyOf": [{"type": "integer", "maximum": 5}, {"type": "null"}]}, "6", "maximum of 5"),
+        ({"type": ["null", "string"], "maxLength": 2}, "abc", "longer than 2"),
         ({"type": "string", "maxLength": 2}, "abc", "longer than 2"),
     ],
 )
@@ -115,3 +122,58 @@ def test_what_is_left_empty_is_left_out_unless_it_is_required() -> None:
     schema = {**schema_of(a={"type": "string"}, b={"type": "integer"}), "required": ["b"]}
     assert read_fields(schema, fields_of(schema), {"argument:b": " "}) == ({}, {"b": "is required"})
     assert read_fields(schema, fields_of(schema), {"argument:b": "0"}) == ({"b": 0}, {})
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "written", "meant"),
+    [
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, FieldKind.INTEGER, "7", 7),
+        ({"oneOf": [{"type": "null"}, {"type": "number"}]}, FieldKind.NUMBER, "2.5", 2.5),
+        ({"type": ["string", "null"]}, FieldKind.TEXT, "null", "null"),
+        ({"type": ["boolean", "null"]}, FieldKind.BOOLEAN, "false", False),
+        ({"anyOf": [{"$ref": "#/$defs/Size"}, {"type": "null"}]}, FieldKind.CHOICE, '"M"', "M"),
+        (
+            {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+            FieldKind.DATE,
+            "2026-01-31",
+            "2026-01-31",
+        ),
+        ({"anyOf": [{"type": "array"}, {"type": "null"}]}, FieldKind.JSON, "[]", []),
+        ({"type": ["string", "integer", "null"]}, FieldKind.JSON, "7", 7),
+    ],
+)
+def test_what_may_also_be_null_has_the_field_of_what_it_is_else(
+    part: Any, kind: FieldKind, written: str, meant: Any
+) -> None:
+    schema = {**schema_of(it=part), "$defs": {"Size": {"enum": ["S", "M"]}}}
+    (field,) = fields_of(schema)
+    assert field.kind is kind
+    assert "null" in field.type_words or kind is FieldKind.CHOICE
+    assert read_fields(schema, [field], {"argument:it": written}) == ({"it": meant}, {})
+    assert read_fields(schema, [field], {"argument:it": ""}) == ({}, {})
+
+
+def test_what_is_required_and_may_be_null_is_null_where_it_is_left_empty() -> None:
+    schema = {**schema_of(it={"type": ["integer", "null"]}), "required": ["it"]}
+    (field,) = fields_of(schema)
+    assert not field.must_be_written
+    assert read_fields(schema, [field], {}) == ({"it": None}, {})
+
+
+def test_what_is_written_as_json_has_an_example_of_its_type() -> None:
+    stop = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}}}
+    schema = {
+        **schema_of(
+            stops={"type": "array", "items": {"$ref": "#/$defs/Stop"}, "default": []},
+            either={"anyOf": [{"type": "null"}, {"type": "integer"}, {"type": "string"}]},
+            tree={"$ref": "#/$defs/Tree"},
+        ),
+        "$defs": {
+            "Stop": stop,
+            "Tree": {"type": "array", "items": {"$ref": "#/$defs/Tree"}},
+        },
+    }
+    stops, either, tree = fields_of(schema)
+    assert json.loads(stops.example) == [{"day": "2026-01-31"}]
+    assert (either.example, either.type_words) == ("1", "null or integer or string")
+    assert tree.example == "[[[[]]]]"

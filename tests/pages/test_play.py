@@ -6,10 +6,19 @@ from pathlib import Path
 
 import httpx
 
+from astra_mcp.environments.loading import load_bundle
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer
 from astra_mcp.types import ServerKind
+from servers.bundled import bundled_folder
 
-from shown_gateway import SCRIPT, ShownGateway, open_shown_gateway, words_of
+from shown_gateway import (
+    BUNDLED,
+    SCRIPT,
+    ShownGateway,
+    make_catalog,
+    open_shown_gateway,
+    words_of,
+)
 
 
 async def opened(shown: ShownGateway, name: str = "harbour", **form: str) -> str:
@@ -49,8 +58,39 @@ async def test_each_argument_has_a_field_of_its_type(shown: ShownGateway) -> Non
     page = await shown.page(f"{await opened(shown)}/play")
     assert '<textarea id="field-2-1" name="argument:words"' in page
     assert re.search(r'<input id="field-2-2" name="argument:times"[^>]*inputmode="numeric"', page)
-    assert '<option value="true">true</option>' in page
+    assert '<option value="true">yes</option>' in page
     assert page.count("<label for=") == len(re.findall(r' id="(?:field-\d+-\d+|json-\d+)"', page))
+
+
+async def test_what_counts_is_said_under_the_question(shown: ShownGateway) -> None:
+    page = words_of(await shown.page(f"{await opened(shown)}/play"))
+    assert page.index("How heavy is the Alma?") < page.index(
+        "Only calls count: the reward is the F1"
+    )
+    assert "1 sub-task needs a tool." in page
+
+
+async def test_sub_tasks_without_a_tool_are_told_from_those_that_are_scored(
+    tmp_path: Path, migrated: Path
+) -> None:
+    bundle = load_bundle(bundled_folder() / BUNDLED)
+    free = next(sub for sub in bundle.document.sub_tasks if sub.tool is None)
+    weighed = free.model_copy(update={"id": 1, "tool": "weigh", "answer": "300 tons"})
+    sub_tasks = (weighed, free.model_copy(update={"id": 2}))
+    document = bundle.document.model_copy(update={"sub_tasks": sub_tasks, "gold": ()})
+    bundles = {"harbour": bundle.model_copy(update={"document": document}), BUNDLED: bundle}
+    async with open_shown_gateway(make_catalog(), tmp_path, migrated, bundles=bundles) as shown:
+        page = words_of(await shown.page(f"{await opened(shown)}/play"))
+        assert "1 of 2 sub-tasks needs a tool; the others are not scored." in page
+        changed_since = words_of(await shown.page(f"{await opened(shown, BUNDLED)}/play"))
+        assert "1 sub-task needs a tool." in changed_since
+
+
+async def test_a_closed_form_says_what_its_tool_does_in_a_sentence(shown: ShownGateway) -> None:
+    page = await shown.page(f"{await opened(shown)}/play")
+    assert (
+        '<summary><code>shout</code> <span class="quiet">Say words again.</span></summary>' in page
+    )
 
 
 async def test_a_fault_is_said_at_its_field_and_nothing_is_called(shown: ShownGateway) -> None:
@@ -60,7 +100,7 @@ async def test_a_fault_is_said_at_its_field_and_nothing_is_called(shown: ShownGa
         ({"words": "[1", "times": "2"}, "field-2-1", "write JSON"),
         ({"words": '["a"]', "times": "two"}, "field-2-2", "write a whole number"),
         ({"words": '{"a": 1}'}, "field-2-1", "must be of type array"),
-        ({"words": '["a"]', "loud": "maybe"}, "field-2-3", "choose one of the list"),
+        ({"words": '["a"]', "loud": "maybe"}, "field-2-3", "choose yes or no"),
     ):
         answer = await called(shown, path, "shout", **form)
         assert answer.status_code == 422

@@ -5,8 +5,9 @@ nothing is shown without a session, which the control key alone gives. What tool
 shown as text and never as anything else. Knows the gateway's core and the composition;
 :mod:`astra_mcp.serving.process` alone may import it. To read in this order: ``opening``, ``app`` (who is let
 in, and where an address leads), ``access``, ``parts``, ``rendering``, ``assets``, then a page each: ``home``,
-``environments`` with ``graph``, ``play`` with ``fields``, ``episodes`` with ``episode_index`` and
-``live_list``, and in packages of their own ``trajectories``, ``servers``, ``registry`` and ``runs``.
+``environments`` with ``graph``, ``play`` with ``fields`` and ``argument_types``, ``episodes`` with
+``episode_index`` and ``live_list``, and in packages of their own ``trajectories``, ``servers``, ``registry``
+and ``runs``.
 
 A page of a later day is a class with ``routes``, a template, and an entry in ``rendering.NAVIGATION``.
 """

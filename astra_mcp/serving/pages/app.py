@@ -199,7 +199,9 @@ class PagesApp:
             where = f"{info.base_url(request.scope, FIRST)}/login/{quote(token)}"
             return Response(status_code=303, headers={"Location": where})
         wait = self._links.wait_seconds
-        leads_to = self._links.redeem(token)  # a right one always: others could keep it out otherwise
+        leads_to = self._links.redeem(
+            token
+        )  # a right one always: others could keep it out otherwise
         if leads_to is None and wait:
             response = self._ask_for_login(request, 429)
             response.headers["Retry-After"] = str(math.ceil(wait))

@@ -1,5 +1,6 @@
 """The environments: a list to choose from, and each with its question, its graph, its tools and its gold."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from astra_mcp.environments.bundle import Bundle, Question
 from astra_mcp.serving.pages.fields import ArgumentField, fields_of, has_form
 from astra_mcp.serving.pages.graph import draw
 from astra_mcp.serving.pages.parts import PageParts
-from astra_mcp.serving.pages.rendering import CutText, Renderer, cut_text, pretty_json
+from astra_mcp.serving.pages.rendering import CUT_AT, CutText, Renderer, cut_text, pretty_json
 from astra_mcp.types import ToolSpec
 from gateway.api.environments import EnvironmentFilter
 from gateway.api.seams import EnvironmentSummary
@@ -27,6 +28,9 @@ __all__ = ["EnvironmentPages", "ToolView", "tool_view"]
 _PAGE = 50
 _MAX_QUESTIONS = 100
 """So many further questions are listed; the others are reached by their ids."""
+_MAX_GIST = 160
+_SENTENCE = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[\u3002\uff01\uff1f])")
+"""Between two sentences; not behind "e.g."."""
 _FACETS = ("domain", "language", "scenario_type", "hops", "family")
 _NAMES = {"scenario_type": "type"}
 """What an address calls a facet, where that is another word."""
@@ -39,6 +43,8 @@ class ToolView:
 
     name: str
     description: CutText
+    gist: CutText
+    """The first sentence of its description, where only its name has room."""
     fields: Sequence[ArgumentField]
     has_form: bool
     """False where the arguments are too many to be written but as JSON."""
@@ -53,8 +59,14 @@ def tool_view(tool: ToolSpec) -> ToolView:
         description=cut_text(tool.description),
         fields=fields,
         has_form=has_form(fields),
+        gist=cut_text(_first_sentence(tool.description), _MAX_GIST),
         schema=cut_text(pretty_json(tool.input_schema)),
     )
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text[:CUT_AT].strip().partition("\n\n")[0].split())
+    return _SENTENCE.split(paragraph, maxsplit=1)[0]
 
 
 class EnvironmentPages:

@@ -1,7 +1,7 @@
 """The form of a tool: a field for each argument of its schema, and what was written there as arguments.
 
-A text, a number, a choice; whatever a schema says beyond that is written as JSON. Knows schemas and texts;
-knows neither episodes nor templates.
+A text, a number, a date, a choice, each of them or null; whatever a schema says beyond that is written as
+JSON. Knows schemas and texts; knows neither episodes nor templates.
 """
 
 import json
@@ -9,24 +9,37 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from typing import Any, cast
 
 from astra_mcp.schemas import SchemaError, compile_schema
+from astra_mcp.serving.pages.argument_types import (
+    NarrowedPart,
+    finite,
+    narrowed,
+    sample,
+    schema_object,
+    type_words,
+)
 from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject, JsonValue
 
 __all__ = ["ArgumentField", "FieldKind", "fields_of", "has_form", "read_fields", "read_object"]
 
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _PLACE = re.compile(r"argument '([^']*)'")
 _MAX_CHOICES = 500
 """More are written as a text: nobody reads such a list."""
-_MAX_REFERENCES = 16
 _MAX_FIELDS = 100
 _MAX_CHARACTERS = 50_000
 """Of the choices of one tool; beyond these its arguments are written as JSON alone."""
+_MAX_FIELDS = 100
+_MAX_CHARACTERS = 50_000
+"""Of the choices of one tool; beyond these its arguments are written as JSON alone."""
+_MAX_EXAMPLE = 120
 
 
 class FieldKind(StrEnum):
@@ -35,8 +48,12 @@ class FieldKind(StrEnum):
     TEXT = "text"
     INTEGER = "integer"
     NUMBER = "number"
+    DATE = "date"
+    """A day, as ISO 8601 writes it."""
     CHOICE = "choice"
-    """One of some values, true and false among them."""
+    """One of some values."""
+    BOOLEAN = "boolean"
+    """Yes or no: a choice of two."""
     JSON = "json"
     """An object, a list, or what may be of several types."""
 
@@ -51,6 +68,8 @@ class ArgumentField:
     is_required: bool
     type_words: str
     """What its schema allows, in few words."""
+    is_nullable: bool = False
+    """It may be null, beside what it is written as."""
     choices: Sequence[tuple[str, str]] = ()
     """The JSON of each value, and how it is shown."""
     example: str = ""
@@ -63,6 +82,11 @@ class ArgumentField:
         """Of its control in a form; no argument's name is taken for another control's."""
         return f"argument:{self.name}"
 
+    @property
+    def must_be_written(self) -> bool:
+        """It may not be left empty; one that is required and may be null is null then."""
+        return self.is_required and not self.is_nullable
+
 
 def fields_of(schema: Mapping[str, Any]) -> tuple[ArgumentField, ...]:
     """Describe the arguments of a schema, in its order; those of a name that is no text are left out."""
@@ -73,7 +97,7 @@ def fields_of(schema: Mapping[str, Any]) -> tuple[ArgumentField, ...]:
     if not isinstance(properties, dict):
         return ()
     return tuple(
-        _field(name, _resolved(part, schema), is_required=name in names)
+        _field(name, narrowed(part, schema), schema, is_required=name in names)
         for name, part in cast("dict[str, Any]", properties).items()
     )
 
@@ -85,29 +109,14 @@ def has_form(fields: Sequence[ArgumentField]) -> bool:
     return sum(len(json) for field in fields for json, _ in field.choices) <= _MAX_CHARACTERS
 
 
-def _resolved(part: Any, root: Mapping[str, Any]) -> dict[str, Any]:
-    """Follow references within the schema; one that leads elsewhere says nothing."""
-    for _ in range(_MAX_REFERENCES):
-        fields = _object(part)
-        reference = fields.get("$ref")
-        if not isinstance(reference, str):
-            return fields
-        found: Any = root
-        for step in reference.removeprefix("#/").split("/"):
-            found = _object(found).get(step)
-        part = {**_object(found), **{k: v for k, v in fields.items() if k != "$ref"}}
-    return {}
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _field(name: str, part: Mapping[str, Any], *, is_required: bool) -> ArgumentField:
+def _field(
+    name: str, what: NarrowedPart, root: Mapping[str, Any], *, is_required: bool
+) -> ArgumentField:
+    part, is_nullable = what
     choices = _choices(part)
     kind = FieldKind.CHOICE if choices else _kind(part)
-    examples = part.get("examples")
-    shown = part.get("default", examples[0] if isinstance(examples, list) and examples else None)
+    if kind is FieldKind.BOOLEAN:
+        choices = (("true", "yes"), ("false", "no"))
     description = part.get("description")
     is_number = kind in (FieldKind.INTEGER, FieldKind.NUMBER)
     return ArgumentField(
@@ -115,24 +124,40 @@ def _field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Argument
         kind=kind,
         description=description if isinstance(description, str) else "",
         is_required=is_required,
-        type_words=_type_words(part),
+        type_words=type_words(part, root, is_nullable=is_nullable),
+        is_nullable=is_nullable and "null" not in [json for json, _ in choices],
         choices=choices,
-        example="" if shown is None else _shown(shown),
-        minimum=_finite(part.get("minimum")) if is_number else None,
-        maximum=_finite(part.get("maximum")) if is_number else None,
+        example=_example(part, root, kind),
+        minimum=finite(part.get("minimum")) if is_number else None,
+        maximum=finite(part.get("maximum")) if is_number else None,
     )
 
 
+def _example(part: Mapping[str, Any], root: Mapping[str, Any], kind: FieldKind) -> str:
+    examples = part.get("examples")
+    shown = part.get("default", examples[0] if isinstance(examples, list) and examples else None)
+    if kind is FieldKind.BOOLEAN and isinstance(shown, bool):
+        return "yes" if shown else "no"
+    if kind is FieldKind.JSON and not shown:
+        return json.dumps(sample(part, root), ensure_ascii=False)
+    return "" if shown is None else _shown(shown)
+
+
 def _kind(part: Mapping[str, Any]) -> FieldKind:
-    kinds = {"string": FieldKind.TEXT, "integer": FieldKind.INTEGER, "number": FieldKind.NUMBER}
+    kinds = {
+        "string": FieldKind.TEXT,
+        "integer": FieldKind.INTEGER,
+        "number": FieldKind.NUMBER,
+        "boolean": FieldKind.BOOLEAN,
+    }
     named = part.get("type")
+    if named == "string" and part.get("format") == "date" and "pattern" not in part:
+        return FieldKind.DATE
     return kinds.get(named, FieldKind.JSON) if isinstance(named, str) else FieldKind.JSON
 
 
 def _choices(part: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     values: object = [part["const"]] if "const" in part else part.get("enum")
-    if values is None and part.get("type") == "boolean":
-        values = [True, False]
     if not isinstance(values, list) or len(cast("list[Any]", values)) > _MAX_CHOICES:
         return ()
     return tuple((json.dumps(v), _shown(v)) for v in cast("list[Any]", values))
@@ -140,35 +165,6 @@ def _choices(part: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _finite(value: object) -> JsonValue:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return value if math.isfinite(value) else None
-    except OverflowError:  # no number of JSON's readers
-        return None
-
-
-def _type_words(part: Mapping[str, Any]) -> str:
-    named = part.get("type")
-    words = " or ".join(map(str, cast("list[object]", named))) if isinstance(named, list) else named
-    said = [str(words)] if words else ["any JSON"]
-    if isinstance(part.get("format"), str):
-        said.append(part["format"])
-    bounds = {
-        "minimum": "at least",
-        "maximum": "at most",
-        "minLength": "at least",
-        "maxLength": "at most",
-    }
-    for key, phrase in bounds.items():
-        if _finite(part.get(key)) is not None:
-            said.append(f"{phrase} {part[key]}{' characters' if key.endswith('Length') else ''}")
-    if isinstance(part.get("pattern"), str):
-        said.append(f"like {part['pattern']}")
-    return ", ".join(said)
 
 
 def read_fields(
@@ -189,8 +185,10 @@ def read_fields(
     for field in fields:
         written = form.get(field.input_name, "")
         if not written.strip() and (field.kind is not FieldKind.TEXT or not written):
-            if field.is_required:
+            if field.must_be_written:
                 faults[field.name] = "is required"
+            elif field.is_required:
+                arguments[field.name] = None
             continue
         try:
             arguments[field.name] = _read(field, written)
@@ -209,12 +207,24 @@ def _read(field: ArgumentField, written: str) -> JsonValue:
             return int(written)
         case FieldKind.NUMBER:
             return _read_number(written.strip())
-        case FieldKind.CHOICE:
+        case FieldKind.DATE:
+            return _read_date(written.strip())
+        case FieldKind.CHOICE | FieldKind.BOOLEAN:
             if written not in [value for value, _ in field.choices]:
-                raise ValueError("choose one of the list")
+                is_choice = field.kind is FieldKind.CHOICE
+                raise ValueError("choose one of the list" if is_choice else "choose yes or no")
             return json.loads(written)
         case FieldKind.JSON:
-            return _read_json(written)
+            return _read_json(written, field.example)
+
+
+def _read_date(written: str) -> JsonValue:
+    try:
+        if _DATE.fullmatch(written) and date.fromisoformat(written):
+            return written
+    except ValueError:
+        pass  # a day that is in no calendar
+    raise ValueError("write a date as year-month-day, such as 2026-01-31")
 
 
 def _read_number(written: str) -> JsonValue:
@@ -226,19 +236,20 @@ def _read_number(written: str) -> JsonValue:
     return number
 
 
-def _read_json(written: str) -> JsonValue:
+def _read_json(written: str, example: str) -> JsonValue:
     try:
         return cast("JsonValue", parse_strict(written))
     except RecursionError:
         raise ValueError("this JSON is nested too deep") from None
     except ValueError as error:
-        raise ValueError(f'write JSON, such as ["a", 1] or {{"a": 1}}: {error}') from None
+        such = f", such as {example}" if 0 < len(example) <= _MAX_EXAMPLE else ""
+        raise ValueError(f"write JSON{such}: {error}") from None
 
 
 def read_object(written: str) -> tuple[JsonObject, str | None]:
     """Read arguments that were written as one JSON object; the object, and what is wrong with the text."""
     try:
-        value = _read_json(written)
+        value = _read_json(written, '{"a": 1}')
     except ValueError as error:
         return {}, str(error)
     return (value, None) if isinstance(value, dict) else ({}, "write one JSON object, such as {}")
@@ -249,6 +260,8 @@ def _schema_faults(
 ) -> dict[str, str]:
     try:
         said = compile_schema(schema).faults(arguments)
+        if said:  # in the words of the one type that was meant, not of a union that none of it fits
+            said = compile_schema(_without_null(schema, arguments)).faults(arguments) or said
     except SchemaError:
         return {}  # of a server that says more than can be checked; the tool answers for itself
     faults: dict[str, str] = {}
@@ -258,3 +271,14 @@ def _schema_faults(
         name = named[0] if named else ""
         faults.setdefault(name, message.removeprefix(f"argument {name!r}").lstrip(": "))
     return faults
+
+
+def _without_null(schema: Mapping[str, Any], arguments: JsonObject) -> Mapping[str, Any]:
+    """Take null out of what the arguments that are not null may be."""
+    properties = schema_object(schema.get("properties"))
+    others = {
+        name: narrowed(part, schema).part
+        for name, part in properties.items()
+        if arguments.get(name) is not None
+    }
+    return {**schema, "properties": {**properties, **others}}

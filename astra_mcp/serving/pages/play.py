@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from astra_mcp.errors import CallFaultError, NotAvailableError, UnknownNameError
+from astra_mcp.errors import CallFaultError, NotAvailableError, UnknownNameError, UpstreamError
 from astra_mcp.serving.pages.environments import tool_view
 from astra_mcp.serving.pages.episodes import call_views, find_record
 from astra_mcp.serving.pages.fields import fields_of, read_fields, read_object
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer, cut_text
-from astra_mcp.types import JsonObject, ServerKind
+from astra_mcp.types import JobItem, JsonObject, ServerKind
 from gateway.api.wire import EpisodeRequest, EpisodeState, SourceEnvironment, SourceServers
 from gateway.episodes.episode import Episode
 from gateway.episodes.record import read_record
@@ -207,6 +207,7 @@ class PlayPages:
 
         def render() -> Response:
             record = read_record(path)
+            job = record.opened.job
             return self._renderer.page(
                 request,
                 "play",
@@ -214,7 +215,8 @@ class PlayPages:
                 state=state,
                 place=_place_of(state),
                 acts=acts,
-                num_sub_tasks=len(record.opened.job),
+                num_sub_tasks=len(job),
+                num_all_sub_tasks=self._count_sub_tasks(state, job),
                 prompt=cut_text(prompt),
                 tools=[tool_view(tool) for tool in tools[begin:end]],
                 begin=begin,
@@ -229,6 +231,18 @@ class PlayPages:
 
         # In a thread, since servers may have tools, and tools arguments, by the thousand.
         return await anyio.to_thread.run_sync(render)
+
+    def _count_sub_tasks(self, state: EpisodeState, job: tuple[JobItem, ...]) -> int | None:
+        """Count those without a tool too, where the environment is still the one that was opened."""
+        if not job:
+            return None
+        question = state.source.get("question")
+        try:
+            bundle = self._parts.bundle_of(_place_of(state).name)
+            asked = bundle and bundle.asking(str(question) if question else None)
+        except (UnknownNameError, UpstreamError):
+            return None  # gone or broken since: the episode goes on without it
+        return len(asked.document.sub_tasks) if asked and asked.job == job else None
 
 
 def _beginning(asked: str | None, names: Sequence[str], tool: str) -> int:
