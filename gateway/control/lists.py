@@ -3,6 +3,7 @@
 Knows models and HTTP; knows neither episodes nor where they come from.
 """
 
+import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ValidationError,
@@ -21,10 +23,21 @@ from pydantic_core import CoreSchema, core_schema
 from astra_mcp.concurrency import in_turns
 from gateway.api.wire import EpisodeRequest
 
-__all__ = ["UnreadRequest", "answer_list", "answer_parts", "read_requests"]
+__all__ = ["UnreadRequest", "WholeNumber", "answer_list", "answer_parts", "read_requests"]
 
 _SENT_AT_ONCE = 256 << 10
 _JSON = "application/json"
+_DIGITS = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def _digits(given: object) -> object:
+    if isinstance(given, str) and not _DIGITS.fullmatch(given):
+        raise ValueError("a whole number is written in digits alone")
+    return given
+
+
+WholeNumber = Annotated[int, BeforeValidator(_digits)]
+"""Of a query: pydantic alone would read ``1_0`` as ten, which the document of the API does not allow."""
 
 
 class _Unread:

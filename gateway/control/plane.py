@@ -52,7 +52,7 @@ from gateway.api.wire import (
     WorkerInfo,
 )
 from gateway.control.errors import ErrorBody, answer_errors
-from gateway.control.lists import UnreadRequest, answer_list, read_requests
+from gateway.control.lists import UnreadRequest, WholeNumber, answer_list, read_requests
 from gateway.control.login_links import login_links
 from gateway.control.other_workers import Fleet, Slice
 from gateway.control.records import RecordAnswers
@@ -159,7 +159,9 @@ class ControlPlane:
         self,
         body: Annotated[list[UnreadRequest], Field(min_length=1, max_length=MAX_BATCH)],
         request: Request,
-        first: Annotated[int, Query(ge=0, description="Number of the first one in errors.")] = 0,
+        first: Annotated[
+            WholeNumber, Query(ge=0, description="Number of the first one in errors.")
+        ] = 0,
     ) -> Response:
         """Open several episodes: all, in the order of the requests, or none."""
         parts = await self._fleet.slices(await read_requests(body))
@@ -305,12 +307,12 @@ class ControlPlane:
         self,
         request: Request,
         *,
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
+        limit: Annotated[WholeNumber, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
         cursor: Annotated[str, Query(description="From the page before.")] = "",
         domain: str | None = None,
         language: str | None = None,
         type: Annotated[str | None, Query(description="Shape of the decomposition.")] = None,
-        hops: Annotated[int | None, Query(description="The deepest hop level.")] = None,
+        hops: Annotated[WholeNumber | None, Query(description="The deepest hop level.")] = None,
         family: str | None = None,
         verified: bool | None = None,
     ) -> Response:
@@ -367,7 +369,7 @@ class ControlPlane:
     async def tasks(
         self,
         *,
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
+        limit: Annotated[WholeNumber, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
         cursor: Annotated[str, Query(description="Id of the last one before.")] = "",
         run: Annotated[str | None, Query(description="The run that made them.")] = None,
     ) -> Sequence[TaskInfo]:
@@ -499,7 +501,12 @@ def build_control_plane(  # noqa: PLR0913 - one parameter for each thing that it
     app.add_api_route("/healthz", healthz, methods=["GET"], tags=["health"])
     app.add_api_route("/readyz", readyz, methods=["GET"], tags=["health"])
     app.add_api_route(
-        "/metrics", render_metrics, methods=["GET"], tags=["health"], response_class=Response
+        "/metrics",
+        render_metrics,
+        methods=["GET"],
+        tags=["health"],
+        response_class=Response,
+        responses=_documented({422: _LISTING_ERRORS[422]}),
     )
     answer_errors(app)
     return app

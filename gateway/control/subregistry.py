@@ -23,6 +23,7 @@ from astra_mcp.types import JsonObject
 from gateway.api.directories import ListedServer, ServerDirectory
 from gateway.api.interactive import InteractiveCatalog
 from gateway.api.settings import FIRST
+from gateway.control.lists import WholeNumber
 from gateway.edge.workers import OwnWorkerInfo
 
 LISTING_PATH = "/v0.1/servers"
@@ -155,7 +156,7 @@ class Subregistry:
         request: Request,
         *,
         cursor: Annotated[str, Query(description="From the page before.")] = "",
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
+        limit: Annotated[WholeNumber, Query(ge=1, le=MAX_PAGE)] = DEFAULT_PAGE,
         search: Annotated[str, Query(description="Part of a name.")] = "",
         updated_since: Annotated[Time | None, Query(description="Changed then or later.")] = None,
         version: Annotated[str | None, Query(description="`latest`, or an exact one.")] = None,

@@ -410,6 +410,18 @@ async def test_labels_are_bounded(gateway: Any, labels: dict[str, str], said: st
     assert "body.labels" in answer.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("written", ["1_0", " 1", "1.0", "\uff11", ""])
+@pytest.mark.parametrize(
+    "path", ["/v1/environments?limit", "/v1/environments?hops", "/v0.1/servers?limit"]
+)
+async def test_a_number_of_a_query_is_written_in_digits(
+    gateway: Any, path: str, written: str
+) -> None:
+    answer = await gateway.control.get(f"{path}={written}")
+    assert answer.status_code == 422
+    assert (await gateway.control.get(f"{path}=10")).status_code == 200
+
+
 @pytest.mark.parametrize("num_calls", [0, 2, 5])
 async def test_a_record_is_written_in_slices_and_whole(
     gateway: Any, monkeypatch: pytest.MonkeyPatch, num_calls: int
