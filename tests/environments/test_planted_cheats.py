@@ -284,7 +284,7 @@ ORDER = [row.name for row in {Row(i) for i in range(64)}]
 
 
 def each(cheats: Mapping[Check, Mapping[str, tuple[Any, str]]]) -> list[Any]:
-    """The cases of a table: the check, the cheat, and what is said of it; two of each check are quick."""
+    """The cases of a table: the check, the cheat, and what is said of it; one of each check is quick."""
     return [
         pytest.param(check, *row, id=name, marks=() if number < 1 else AT_THE_GATE)
         for check, named in cheats.items()
