@@ -174,12 +174,13 @@ class Settled(NamedTuple):
         return self.solved.unmatched if refusal is None else f"the arguments: {refusal}"
 
 
+Write = Callable[[Call, Settled, float], None]
+
+
 @dataclass(slots=True)
 class Results:
     """What became of calls, on its way to the record: in order, and held where there is no room for it."""
 
-    _write: Callable[[Call, Settled, float], None]
-    """Records one, with the seconds that the call took."""
     _held: deque[tuple[Call, Settled, float]] = field(
         default_factory=deque[tuple[Call, Settled, float]], init=False
     )
@@ -188,13 +189,17 @@ class Results:
         """True where one is held."""
         return bool(self._held)
 
-    def add(self, call: Call, settled: Settled, seconds: float) -> None:
+    def add(self, call: Call, settled: Settled, seconds: float, write: Write) -> None:
         """Record one, after those that are held. Raises as :meth:`record_held`."""
         self._held.append((call, settled, seconds))
-        self.record_held()
+        self.record_held(write)
 
-    def record_held(self) -> None:
+    def record_held(self, write: Write) -> None:
         """Record what could not be recorded when it came.
+
+        Args:
+            write: Records one, with the seconds that the call took. Not kept, as it is of the episode, which
+                nothing but the collector of garbage could take away then.
 
         Raises:
             ShortageError: It is held until there is room.
@@ -204,12 +209,12 @@ class Results:
             held = self._held.popleft()
             try:
                 try:
-                    self._write(*held)
+                    write(*held)
                 except NoMemoryError:  # many that hold their results would wait for each other
                     call, settled, seconds = held
                     unshown = settled._replace(answer=_UNSHOWN, solved=NOTHING_SOLVED)
                     held = (call, unshown, seconds)
-                    self._write(*held)
+                    write(*held)
             except ShortageError:
                 self._held.appendleft(held)
                 raise

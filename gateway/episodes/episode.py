@@ -121,7 +121,7 @@ class Episode:
         self._num_started = 0
         self._num_agent_calls = 0
         self._running: dict[int, Call] = {}
-        self._results = Results(self._record)
+        self._results = Results()
         self._relaying = Relaying(turns, opened.limits.call_seconds)
         self._own_ids = token_hex(4)
         """Begins the ids of calls whose callers gave none."""
@@ -405,7 +405,7 @@ class Episode:
                     with shielded():
                         await self.wait_idle(before=call.n)
                 settled = await self._execution.answer(call, exchange, self._failure)
-                self._results.add(call, settled, time.perf_counter() - began)
+                self._results.add(call, settled, time.perf_counter() - began, self._record)
         except RecordError as error:
             return self._fail_unrecorded(error)
         except NoProcessesError:
@@ -423,7 +423,7 @@ class Episode:
 
     def record_held(self) -> None:
         """Record what could not be when it came; see :meth:`gateway.episodes.calls.Results.record_held`."""
-        self._results.record_held()
+        self._results.record_held(self._record)
 
     def _record(self, call: Call, settled: Settled, seconds: float) -> None:
         answer, origin, told = settled.answer, settled.origin, settled.told.ids
@@ -592,7 +592,7 @@ class Episode:
             call.is_unfinished = False
             settled = self._execution.settle(unknown_delivery(call.server or ""))
             try:
-                self._results.add(call, settled, 0.0)
+                self._results.add(call, settled, 0.0, self._record)
             except ShortageError:
                 pass  # held
             except RecordError as error:

@@ -44,6 +44,18 @@ _SEQ_WAIT_SECONDS = 30.0
 _log = logging.getLogger("astra_mcp.gateway")
 
 
+@dataclass(slots=True)
+class Running:
+    """The call that holds a turn."""
+
+    scope: anyio.CancelScope | None = None
+
+    def cancel(self) -> None:
+        """Cancel it, where there is one."""
+        if self.scope is not None:
+            self.scope.cancel()
+
+
 @dataclass(slots=True, kw_only=True)
 class Turn:
     """The calls of an episode to one server: its session, and one call at a time."""
@@ -53,16 +65,14 @@ class Turn:
     emulator: EmulatorKind | None = None
     """Who makes up its answers; None for a server that answers itself."""
     lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
+    running: Running = field(default_factory=Running)
     deadline: Timer = field(init=False)
     """Of the call that holds the lock; it cancels its scope."""
-    scope: anyio.CancelScope | None = None
 
     def __post_init__(self) -> None:
-        self.deadline = Timer(self._cancel)
-
-    def _cancel(self) -> None:
-        if self.scope is not None:
-            self.scope.cancel()
+        self.deadline = Timer(
+            self.running.cancel
+        )  # a method of its own would be a cycle of references
 
 
 async def ask_server(
@@ -83,10 +93,10 @@ async def ask_server(
     """
     name = turn.upstream.name
     try:
-        with anyio.CancelScope(shield=True) as turn.scope:
+        with anyio.CancelScope(shield=True) as turn.running.scope:
             turn.deadline.set(asyncio.get_running_loop().time() + seconds)
             if exchange.cancellation is not None:
-                exchange.cancellation.attach(turn.scope)
+                exchange.cancellation.attach(turn.running.scope)
             if tracer() is None:
                 return await turn.session.call(tool, arguments, exchange)
             with upstream_span(name, tool, exchange) as traced:
@@ -103,7 +113,7 @@ async def ask_server(
         return Failure(boundary=Origin.GATEWAY, message=type(error).__name__)
     finally:
         turn.deadline.clear()
-        turn.scope = None
+        turn.running.scope = None
     if exchange.cancellation is not None and exchange.cancellation.is_set:
         return _CANCELLED
     message = f"no answer from {name} within {seconds:g} s"

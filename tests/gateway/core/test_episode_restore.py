@@ -3,6 +3,7 @@
 import gc
 import resource
 import threading
+import weakref
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -498,3 +499,22 @@ async def test_long_records_are_read_one_at_a_time_and_without_looks_for_garbage
         if not was_on:
             gc.disable()
     assert [name for name, _ in seen] == ["long", "short", "long"]
+
+
+async def test_an_episode_that_is_over_leaves_nothing_to_the_collector(
+    life: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.episodes.held._MAX_ENDED", 0)
+    async with life() as episodes:
+        episode = await episodes.create(REQUEST)
+        await episode.call("add", {"amount": 1})
+        id, is_there = episode.id, weakref.ref(episode)
+        del episode
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            await episodes.close(id)
+            assert is_there() is None
+        finally:
+            if was_on:
+                gc.enable()
