@@ -36,9 +36,6 @@ _MAX_CHOICES = 500
 _MAX_FIELDS = 100
 _MAX_CHARACTERS = 50_000
 """Of the choices of one tool; beyond these its arguments are written as JSON alone."""
-_MAX_FIELDS = 100
-_MAX_CHARACTERS = 50_000
-"""Of the choices of one tool; beyond these its arguments are written as JSON alone."""
 _MAX_EXAMPLE = 120
 
 
