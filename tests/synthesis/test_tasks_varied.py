@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astra_mcp.errors import ModelError, ModelFault, PipelineError
@@ -261,6 +261,7 @@ def test_details_are_numbers_codes_dates_addresses_and_what_is_quoted() -> None:
     assert details_of("Don't tell my sister's friends what they're to do") == ()
 
 
+@example("A/00")
 @given(st.text(max_size=200))
 def test_a_text_loses_nothing_to_itself(text: str) -> None:
     assert lost_details(text, text) == ()

@@ -46,10 +46,13 @@ def details_of(text: str) -> tuple[str, ...]:
 def lost_details(original: str, variation: str) -> tuple[str, ...]:
     """Find the values of a text that another one does not tell, at least in no spelling that code knows."""
     told = set(tokenize(variation))
+    kept = set(details_of(variation))
     return tuple(
         detail
         for detail in details_of(original)
-        if not told.issuperset(tokenize(detail)) and not contains_answer(variation, detail)
+        if detail not in kept
+        and not told.issuperset(tokenize(detail))
+        and not contains_answer(variation, detail)
     )
 
 
