@@ -50,7 +50,10 @@ def test_no_schema_and_no_text_breaks_a_form(part: Any, written: str) -> None:
     schemas = (schema, {"properties": part}, {"required": part, "properties": {"": {}}})
     for each in schemas:
         fields = fields_of(each)
-        read_fields(each, fields, {field.input_name: written for field in fields})
+        form = {field.input_name: written for field in fields}
+        arguments, faults = read_fields(each, fields, form)
+        assert arguments.keys() <= {field.name for field in fields}
+        assert faults or all(field.name in arguments for field in fields if field.is_required)
     read_object(written)
 
 
