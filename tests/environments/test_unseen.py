@@ -33,7 +33,7 @@ async def examined(bundle: Bundle, sandbox: Sandbox) -> Any:
     player = Player(bundle, sandbox, seed=SEED)
     (seen,) = await player.play([PlannedCall("look", {})])
     assert seen.is_success, seen
-    return seen.value
+    return lines_of(seen.value)
 
 
 async def served(bundle: Bundle, sandbox: Sandbox) -> Any:
@@ -42,7 +42,11 @@ async def served(bundle: Bundle, sandbox: Sandbox) -> Any:
         reply = await session.call("look", {})
     finally:
         await session.aclose()
-    return json.loads(reply.result.text)
+    return lines_of(json.loads(reply.result.text))
+
+
+def lines_of(told: Any) -> Any:
+    return told | {"lines": told["lines"].split("\n")}
 
 
 def without_addresses(seen: Any) -> list[str]:

@@ -12,7 +12,10 @@ __all__ = ["probing_bundle"]
 
 
 def probing_bundle(clock: str = "2026-01-05T09:00:00+08:00") -> Bundle:
-    """A bundle whose one tool, ``look``, returns a digest and sorted lines."""
+    """A bundle whose one tool, ``look``, returns a digest and sorted lines in one text.
+
+    One text, since on some machines they are more values than a result may hold.
+    """
     tool: dict[str, Any] = {
         "name": "look",
         "description": "Looks.",
@@ -45,7 +48,7 @@ _SPELLED = "f_" + "back", "f_" + "locals", "f_" + "globals", "__clo" + "sure__",
 def look() -> dict:
     """Everything that is reached, one line each, and its digest."""
     lines = [*_clocks(), *_draws(), *_addresses(), *_frames(), *_walk()]
-    return {"digest": hashlib.sha256("\n".join(lines).encode()).hexdigest(), "lines": sorted(lines)}
+    return {"digest": hashlib.sha256("\n".join(lines).encode()).hexdigest(), "lines": "\n".join(sorted(lines))}
 
 
 def _say(name, act):
