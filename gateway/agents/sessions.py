@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import anyio
+from anyio.lowlevel import checkpoint
 from mcp.shared.dispatcher import coerce_request_id
 
 from astra_mcp.mcp.request_context import Cancellation
@@ -148,11 +149,17 @@ class Sessions:
     async def end_idle(
         self, end: Callable[[Session], Awaitable[None]], is_over: Callable[[Target], bool]
     ) -> None:
-        """End idle sessions until cancelled: each is forgotten here, then ended where it was opened."""
+        """End idle sessions until cancelled: each is forgotten here, then ended where it was opened.
+
+        Others have their turn between any two: what a session leaves to be cancelled takes milliseconds, and
+        clients that vanish leave dozens at once.
+        """
         while True:
             await anyio.sleep(min(_ROUND_SECONDS, self.idle_seconds))
-            for session in self.idle(is_over):
-                self.remove(session.id)
-                await end(session)
+            for session, last_used in [(s, s.last_used) for s in self.idle(is_over)]:
+                is_idle = not session.num_held and session.last_used == last_used  # still
+                if is_idle and self.remove(session.id) is not None:
+                    await end(session)
+                    await checkpoint()
             if self._closed:
                 self._closed.intersection_update(s.target for s in self._open.values())

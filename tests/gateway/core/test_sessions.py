@@ -108,6 +108,33 @@ async def test_idle_sessions_are_ended_by_whoever_opened_them() -> None:
     assert len(sessions) == 0
 
 
+async def test_between_two_idle_sessions_others_have_their_turn_and_may_use_the_next(
+    time: list[float],
+) -> None:
+    sessions = Sessions(idle_seconds=0.01, now=lambda: time[0])
+    for name in "abc":
+        sessions.add(name, HERE, caller=name, version="2025-11-25", capabilities={})
+    time[0] = 1.0
+    ended: list[str] = []
+
+    async with anyio.create_task_group() as group:
+
+        async def use(name: str) -> None:
+            time[0] = 1.001
+            assert sessions.find(name, HERE)
+
+        async def end(session: Session) -> None:
+            ended.append(session.id)
+            if session.id == "a":
+                group.start_soon(use, "b")
+            else:
+                group.cancel_scope.cancel()
+
+        group.start_soon(sessions.end_idle, end, lambda _: False)
+    assert ended == ["a", "c"]
+    assert len(sessions) == 1
+
+
 @pytest.mark.parametrize(("is_told", "seconds"), [(False, OVER_SECONDS), (True, CLOSED_SECONDS)])
 def test_a_session_of_an_episode_that_is_over_is_idle_sooner_and_soon_once_it_was_closed(
     time: list[float], is_told: bool, seconds: float
