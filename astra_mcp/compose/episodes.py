@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from astra_mcp.compose.settings import Settings
+from astra_mcp.concurrency import Pace
 from astra_mcp.reward import Reward, score_episode
 from astra_mcp.types import JsonObject
 from gateway.episodes.archive import records_folder, status_of, time_at
@@ -65,13 +66,17 @@ async def select_records(
     return [read_record(record_path(folder, id_)) for id_ in ids], report.faults
 
 
-def digest_of(path: Path) -> EpisodeDigest:
+def digest_of(path: Path, pace: Pace | None = None) -> EpisodeDigest:
     """Read what the index keeps of a record.
+
+    Args:
+        path: Of the record.
+        pace: Kept in a thread beside which others work.
 
     Raises:
         GatewayError: It cannot be read.
     """
-    record = read_record(path)
+    record = read_record(path, pace)
     reward = reward_of(record)
     failure = record.ended.failure if record.ended else None
     return EpisodeDigest(

@@ -7,7 +7,7 @@ is one query by the time of opening; only records whose row says ``open`` are lo
 """
 
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +21,7 @@ import anyio.to_thread
 from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.compose.episodes import digest_of, source_in
 from astra_mcp.errors import AstraError, RegistryError
+from gateway.episodes.archive import RecordReader
 from gateway.episodes.live import Episodes
 from gateway.episodes.record import record_path
 from registry.store.database import Database
@@ -130,6 +131,7 @@ class EpisodeIndex:
         self._episodes = episodes
         self._heard = heard
         self._writing = anyio.Lock()
+        self._reader = RecordReader()
         self.is_asked = anyio.Event()
         self.is_loaded = anyio.Event()
         """Set once what an earlier life left out is in it."""
@@ -235,7 +237,7 @@ class EpisodeIndex:
             news = self._heard.take()
             if not news:
                 return
-            digests, sizes = await anyio.to_thread.run_sync(self._complete, news)
+            digests, sizes = await self._complete(news)
             try:
                 await self._database.write(partial(store_digests, digests=digests, sizes=sizes))
             except RegistryError:
@@ -243,19 +245,27 @@ class EpisodeIndex:
                     self._heard.put_back(id_, digest)
                 raise
 
-    def _complete(
+    async def _complete(
         self, news: Mapping[str, EpisodeDigest | None]
     ) -> tuple[dict[str, EpisodeDigest], dict[str, int]]:
+        sizes = await anyio.to_thread.run_sync(self._sizes, news)
         digests: dict[str, EpisodeDigest] = {}
-        sizes: dict[str, int] = {}
-        for id_, digest in news.items():
+        for id_ in sizes:
             path = record_path(self._folder, EpisodeId(id_))
             try:
-                sizes[id_] = path.stat().st_size
-                digests[id_] = digest or digest_of(path)
-            except (OSError, AstraError) as error:
+                digests[id_] = news[id_] or await self._reader.read(path, digest_of)
+            except AstraError as error:
                 _log.warning("a record cannot be read: %s", error)
         return digests, sizes
+
+    def _sizes(self, ids: Iterable[str]) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for id_ in ids:
+            try:
+                sizes[id_] = record_path(self._folder, EpisodeId(id_)).stat().st_size
+            except OSError as error:
+                _log.warning("a record cannot be read: %s", error)
+        return sizes
 
     async def write_on(self) -> None:
         """Write down what is heard, a moment after it was."""

@@ -130,7 +130,10 @@ async def test_between_two_idle_sessions_others_have_their_turn_and_may_use_the_
             else:
                 group.cancel_scope.cancel()
 
-        group.start_soon(sessions.end_idle, end, lambda _: False)
+        def is_over(_: Target) -> bool:
+            return False
+
+        group.start_soon(sessions.end_idle, end, is_over)
     assert ended == ["a", "c"]
     assert len(sessions) == 1
 
