@@ -83,7 +83,6 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
         )
 
         async def planes(scope: Scope, receive: Receive, send: Send) -> None:
-            lateness.stir()
             target = target_at(scope["path"])
             if target is not None:
                 await plane.answer(target, scope, receive, send)
@@ -92,7 +91,13 @@ async def open_app(  # noqa: PLR0913 - one parameter for each thing that it is m
             else:
                 await control(scope, receive, send)
 
+        gate = Gate(send_on(planes, worker_info), rules, metrics.observe_request, pages)
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            lateness.stir()
+            await gate(scope, receive, send)
+
         try:
-            yield Gate(send_on(planes, worker_info), rules, metrics.observe_request, pages)
+            yield app
         finally:
             lateness.close()

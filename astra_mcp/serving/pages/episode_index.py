@@ -20,6 +20,7 @@ import anyio.to_thread
 
 from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.compose.episodes import digest_of, source_in
+from astra_mcp.concurrency import Pace
 from astra_mcp.errors import AstraError, RegistryError
 from gateway.episodes.archive import RecordReader
 from gateway.episodes.live import Episodes
@@ -36,6 +37,7 @@ from registry.store.records import (
     page_of_episodes,
     store_digests,
 )
+from registry.store.statements import batches
 
 __all__ = ["EpisodeIndex", "EpisodePage", "HeardEpisodes", "open_index"]
 
@@ -45,6 +47,8 @@ _LOAD_SECONDS = 1.0
 _AGAIN_SECONDS = 30.0
 _NEAR = 2_000
 """Of so many episodes before a time, after it and of the newest, those of one source are looked for."""
+_ROWS_AT_ONCE = 200
+"""So many rows are written in a transaction: 10 ms of a thread, beside which calls go on."""
 _MAX_WAITING = 10_000
 """Rows that wait to be written; more only where the database takes none, and then they are found later."""
 _log = logging.getLogger("astra_mcp.pages")
@@ -152,7 +156,7 @@ class EpisodeIndex:
         await self._catch_up()
         query = partial(page_of_episodes, wanted=wanted, after=after, limit=limit + 1)
         found = await self._database.read(query)
-        shown = await anyio.to_thread.run_sync(self._renewed, found[:limit])
+        shown = await self._renewed(found[:limit])
         last = found[limit - 1] if len(found) > limit else None
         return EpisodePage(tuple(map(self._told, shown)), last and (last.digest.opened_at, last.id))
 
@@ -170,7 +174,7 @@ class EpisodeIndex:
         await self.write_down()
         query = partial(episodes_near, source=source, at=at, among=_NEAR, limit=limit)
         found = await self._database.read(query)
-        shown = await anyio.to_thread.run_sync(self._renewed, found)
+        shown = await self._renewed(found)
         return tuple(map(self._told, shown))
 
     async def beginning_with(self, beginning: str, *, limit: int) -> Sequence[IndexedEpisode]:
@@ -189,7 +193,7 @@ class EpisodeIndex:
             raise RegistryError(f"{msg}: give the whole id, or try again in a moment")
         query = partial(episodes_that_begin, beginning=beginning, limit=limit)
         found = await self._database.read(query)
-        shown = await anyio.to_thread.run_sync(self._renewed, found)
+        shown = await self._renewed(found)
         return tuple(map(self._told, shown))
 
     async def _catch_up(self) -> None:
@@ -211,21 +215,27 @@ class EpisodeIndex:
         digest = replace(indexed.digest, status=state.status, calls=state.calls, reward=reward)
         return IndexedEpisode(indexed.id, digest)
 
-    def _renewed(self, found: Sequence[IndexedEpisode]) -> list[IndexedEpisode]:
+    async def _renewed(self, found: Sequence[IndexedEpisode]) -> list[IndexedEpisode]:
         """Read the records again that may have grown, and leave out those that are not here."""
-        return [each for indexed in found for each in self._renewed_one(indexed)]
+        here = await anyio.to_thread.run_sync(self._here, found)
+        return [await self._renewed_one(indexed) for indexed in here]
 
-    def _renewed_one(self, indexed: IndexedEpisode) -> Sequence[IndexedEpisode]:
-        path = record_path(self._folder, EpisodeId(indexed.id))
-        if not path.exists():  # of another home that shares the database
-            return ()
+    def _here(self, found: Sequence[IndexedEpisode]) -> list[IndexedEpisode]:
+        """Leave out those of another home that shares the database."""
+        return [each for each in found if self._path(each.id).exists()]
+
+    async def _renewed_one(self, indexed: IndexedEpisode) -> IndexedEpisode:
         if indexed.digest.status != EpisodeStatus.OPEN or self._episodes.is_open(indexed.id):
-            return (indexed,)
+            return indexed
         try:
-            return (IndexedEpisode(indexed.id, digest_of(path)),)
+            digest = await self._reader.read(self._path(indexed.id), digest_of)
         except AstraError as error:
             _log.warning("a record cannot be read: %s", error)
-            return (indexed,)
+            return indexed
+        return IndexedEpisode(indexed.id, digest)
+
+    def _path(self, id_: str) -> Path:
+        return record_path(self._folder, EpisodeId(id_))
 
     async def write_down(self) -> None:
         """Write down what was heard since the last time.
@@ -239,7 +249,8 @@ class EpisodeIndex:
                 return
             digests, sizes = await self._complete(news)
             try:
-                await self._database.write(partial(store_digests, digests=digests, sizes=sizes))
+                for part in map(dict, batches(digests.items(), _ROWS_AT_ONCE)):
+                    await self._database.write(partial(store_digests, digests=part, sizes=sizes))
             except RegistryError:
                 for id_, digest in digests.items():
                     self._heard.put_back(id_, digest)
@@ -251,18 +262,19 @@ class EpisodeIndex:
         sizes = await anyio.to_thread.run_sync(self._sizes, news)
         digests: dict[str, EpisodeDigest] = {}
         for id_ in sizes:
-            path = record_path(self._folder, EpisodeId(id_))
             try:
-                digests[id_] = news[id_] or await self._reader.read(path, digest_of)
+                digests[id_] = news[id_] or await self._reader.read(self._path(id_), digest_of)
             except AstraError as error:
                 _log.warning("a record cannot be read: %s", error)
         return digests, sizes
 
     def _sizes(self, ids: Iterable[str]) -> dict[str, int]:
         sizes: dict[str, int] = {}
+        pace = Pace()
         for id_ in ids:
+            pace.keep()
             try:
-                sizes[id_] = record_path(self._folder, EpisodeId(id_)).stat().st_size
+                sizes[id_] = self._path(id_).stat().st_size
             except OSError as error:
                 _log.warning("a record cannot be read: %s", error)
         return sizes
@@ -282,7 +294,7 @@ class EpisodeIndex:
         await self.is_asked.wait()
         while not self.is_loaded.is_set():
             try:
-                report = await index_records(self._database, self._folder, digest_of)
+                report = await index_records(self._database, self._folder, _at_own_pace)
             except RegistryError as error:
                 _log.warning("the index of episodes cannot be read: %s", error)
                 await anyio.sleep(_AGAIN_SECONDS)
@@ -310,6 +322,10 @@ async def open_index(
         group.start_soon(index.load)
         yield index
         group.cancel_scope.cancel()
+
+
+def _at_own_pace(path: Path) -> EpisodeDigest:
+    return digest_of(path, Pace())
 
 
 def _begun(event: Mapping[str, Any]) -> EpisodeDigest:

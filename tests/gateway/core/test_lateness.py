@@ -52,6 +52,25 @@ async def test_what_others_do_on_the_machine_is_no_step_of_the_loop() -> None:
     assert step < STEP_SECONDS / 2
 
 
+async def test_steps_of_several_requests_are_no_long_one() -> None:
+    seen: list[tuple[float, float]] = []
+    has_come = anyio.Event()
+
+    def observe(late: float, step: float) -> None:
+        seen.append((late, step))
+        has_come.set()
+
+    watch = LatenessWatch(observe)
+    for _ in range(4):
+        watch.stir()
+        _work()
+    await has_come.wait()
+    watch.close()
+    late, step = seen[0]
+    assert late >= 4 * STEP_SECONDS - BEAT_SECONDS
+    assert STEP_SECONDS <= step < 2 * STEP_SECONDS
+
+
 async def test_nothing_is_measured_where_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.machine.lateness._BEATS", 2)
     seen: list[tuple[float, float]] = []
