@@ -22,7 +22,7 @@ from astra_mcp.types import (
     ServerKind,
     ServerStatus,
     ToolSpec,
-    json_fault,
+    canonical_json,
 )
 
 __all__ = [
@@ -249,8 +249,10 @@ class EpisodeRequest(FrozenModel):
 
     @model_validator(mode="after")
     def _can_be_recorded(self) -> Self:
-        if json_fault([self.labels, self.source.model_dump()]) is not None:
-            raise ValueError("send whole characters: a text holds a lone surrogate")
+        try:
+            canonical_json([self.labels, self.source.model_dump()])
+        except TypeError:
+            raise ValueError("send whole characters: a text holds a lone surrogate") from None
         return self
 
 

@@ -240,9 +240,12 @@ class Gate:
                 status = 499  # nobody waits for an answer; the number is what proxies log
                 return
             is_whole = True
-            if len(body.body) > LARGE_BYTES:
+            is_large = len(body.body) > LARGE_BYTES
+            if is_large:
                 await anyio.lowlevel.checkpoint()
             self._check_bounds(scope["path"], body.body)
+            if is_large:
+                await anyio.lowlevel.checkpoint()
             await self._app(scope, body, watched)
         except Refusal as refusal:
             is_whole = is_whole or not _has_body(scope["headers"])

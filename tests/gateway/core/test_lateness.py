@@ -43,7 +43,7 @@ def _work() -> None:
 async def test_a_step_that_holds_the_loop_up_is_seen_in_its_length() -> None:
     late, step = await _beat_of(_work)
     assert late >= STEP_SECONDS - BEAT_SECONDS
-    assert STEP_SECONDS <= step <= late + BEAT_SECONDS
+    assert STEP_SECONDS <= step <= late + 2 * BEAT_SECONDS
 
 
 async def test_what_others_do_on_the_machine_is_no_step_of_the_loop() -> None:
