@@ -284,8 +284,14 @@ class PastCall:
 
 def tools_hash(tools: Sequence[ToolSpec] | Sequence[Mapping[str, Any]]) -> str:
     """Hash an ordered tool list: 64 hex digits of SHA-256 over its canonical JSON."""
-    rows = [t.model_dump() if isinstance(t, ToolSpec) else dict(t) for t in tools]
-    return sha256(canonical_json(rows)).hexdigest()
+    found = sha256(b"[")
+    for n, tool in enumerate(
+        tools
+    ):  # one after the other: thousands at once are much to look through
+        row = tool.model_dump() if isinstance(tool, ToolSpec) else dict(tool)
+        found.update(b"," * (n > 0) + canonical_json(row))
+    found.update(b"]")
+    return found.hexdigest()
 
 
 class JobItem(FrozenModel):

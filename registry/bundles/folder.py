@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from astra_mcp.concurrency import Pace
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.loading import load_bundle, read_bundle
 from astra_mcp.errors import BundleError, BundleFault, ConfigError
@@ -76,7 +77,12 @@ class BundleFolder:
         Raises:
             ConfigError: There is no such folder.
         """
-        stamps = dict(_stamps(self.place))
+        stamps = {}
+        pace = Pace()
+        for name, stamp in _stamps(self.place):
+            stamps[name] = stamp
+            if settled:  # a gateway that works meanwhile looks
+                pace.keep()
         is_few = len(stamps) <= FEW
         is_first = self._rows is None
         before = self._known(is_few=is_few)

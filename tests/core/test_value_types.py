@@ -1,6 +1,7 @@
 """The value types that cross every boundary."""
 
 import json
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
@@ -76,6 +77,8 @@ def test_the_hash_of_a_tool_list_sees_order_and_wording() -> None:
     other = SPEC.renamed("other")
     assert tools_hash([SPEC, other]) == tools_hash([SPEC.model_dump(), other.model_dump()])
     assert tools_hash([SPEC, other]) != tools_hash([other, SPEC])
+    whole = canonical_json([SPEC.model_dump(), other.model_dump()])
+    assert tools_hash([SPEC, other]) == sha256(whole).hexdigest()
     assert tools_hash([SPEC]) != tools_hash([SPEC.model_copy(update={"description": "Find."})])
 
 
