@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from astra_mcp.call_record import CallRecord
+from astra_mcp.concurrency import Pace
 from astra_mcp.errors import NoFilesError, NoMemoryError, RecordError
 from astra_mcp.types import FrozenModel
 from gateway.api.wire import EpisodeState
@@ -51,14 +52,19 @@ class Head(FrozenModel):
     message: str = ""
 
 
-def print_record(state: EpisodeState, path: Path) -> list[bytes]:
+def print_record(state: EpisodeState, path: Path, pace: Pace | None = None) -> list[bytes]:
     """Write what a record says of an episode that stands there as JSON, in parts.
+
+    Args:
+        state: Of the episode.
+        path: Of its record.
+        pace: Kept in a thread beside which others work.
 
     Raises:
         RecordError: It cannot be read.
         ShortageError: There is no memory or no file for it now.
     """
-    record = tell_record(state, path)
+    record = tell_record(state, path, pace)
     whole = record.model_copy(update={"calls": ()}).model_dump_json().encode()
     parts = [whole.removesuffix(b"]}")]
     for begin in range(0, len(record.calls), _SLICE):

@@ -16,6 +16,7 @@ import anyio.to_thread
 from fastapi import Response
 from pydantic import ValidationError
 
+from astra_mcp.concurrency import Pace
 from astra_mcp.errors import (
     GatewayError,
     NoFilesError,
@@ -58,7 +59,7 @@ class RecordAnswers:
         """
         size = _size_of(path)
         if size <= _LONG_BYTES:
-            return answer_parts(await anyio.to_thread.run_sync(print_record, state, path))
+            return answer_parts(await anyio.to_thread.run_sync(print_record, state, path, Pace()))
         question = Question(state=state, path=path).model_dump_json().encode()
         async with self._turn:
             try:

@@ -143,13 +143,18 @@ def _without_looks(read: Callable[[Path, Pace], Read], path: Path) -> Read:
             gc.enable()
 
 
-def tell_record(state: EpisodeState, path: Path) -> EpisodeRecord:
+def tell_record(state: EpisodeState, path: Path, pace: Pace | None = None) -> EpisodeRecord:
     """Read what a record says of an episode that stands there.
+
+    Args:
+        state: Of the episode.
+        path: Of its record.
+        pace: Kept in a thread beside which others work.
 
     Raises:
         RecordError: It cannot be read.
     """
-    record = read_record(path)
+    record = read_record(path, pace)
     return EpisodeRecord.model_construct(  # each part is checked; to check 50,000 calls again takes long
         state=state,
         prompt=record.opened.prompt,

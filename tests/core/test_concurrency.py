@@ -214,6 +214,33 @@ async def test_others_have_their_turn_between_items_once_these_have_taken_long(
     assert await turns_of_others(60.0) <= 1, "its first, when all is over"
 
 
+async def test_items_that_are_begun_at_once_share_the_rounds_of_the_loop_with_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    rounds = 0
+    begun_in: list[int] = []
+    monkeypatch.setattr("astra_mcp.concurrency.time.perf_counter", lambda: now)
+
+    async def count_rounds() -> None:
+        nonlocal rounds
+        while True:
+            await anyio.lowlevel.checkpoint()
+            rounds += 1
+
+    async def work(_item: int) -> None:
+        nonlocal now
+        begun_in.append(rounds)
+        now += 0.002
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(count_rounds)
+        await map_concurrently(work, range(64), limit=32)
+        group.cancel_scope.cancel()
+    assert len(begun_in) == 64
+    assert max(map(begun_in.count, begun_in)) <= 4
+
+
 def test_all_of_several_lists_is_dropped() -> None:
     many, few, none = list(range(1_234)), [1], list[int]()
     drop_in_slices(many, few, none)
