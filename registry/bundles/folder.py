@@ -77,7 +77,7 @@ class BundleFolder:
         Raises:
             ConfigError: There is no such folder.
         """
-        stamps = {}
+        stamps: dict[str, Stamp] = {}
         pace = Pace()
         for name, stamp in _stamps(self.place):
             stamps[name] = stamp
