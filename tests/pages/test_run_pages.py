@@ -71,14 +71,14 @@ async def test_a_report_is_shown_with_links_to_what_it_names(shown: ShownGateway
     with a_run(shown, "rollout", SCRIPT + STEERING, place=shown.home / "gone.jsonl") as run:
         empty = await shown.page(f"/runs/{run.id}")
         assert "come to nothing yet" in empty
-        assert "data-live" in empty
+        assert "data-again" in empty
         report = Report(title=SCRIPT, key_figures=figures, sections=sections)
         run.show(lambda: report, is_last=True)
     page = await shown.page(f"/runs/{run.id}")
     assert '<a href="/environments/harbour">harbour</a>' in page
     assert "0.750" in page
     assert "which is no longer there" in page
-    assert "data-live" not in page
+    assert "data-again" not in page
     assert "\u2026 5,000 characters more" in page
     assert SCRIPT not in page
     assert "\u202e" not in page
@@ -95,7 +95,7 @@ async def test_a_training_is_read_on_while_it_runs(shown: ShownGateway, folder: 
     with a_run(shown, "training", "grpo", place=folder) as run:
         address = f"/runs/{run.id}"
         first = await shown.browser.get(address)
-        assert f'data-live="{address}"' in first.text
+        assert f'data-again="{address}"' in first.text
         known = {"If-None-Match": first.headers["ETag"]}
         assert (await shown.browser.get(address, headers=known)).status_code == 304
         log(folder, 4)
@@ -105,7 +105,7 @@ async def test_a_training_is_read_on_while_it_runs(shown: ShownGateway, folder: 
         assert second.status_code == 200
         assert "<dd>4</dd>" in second.text
         assert "<dd>0.400</dd>" in second.text
-    assert "data-live" not in await shown.page(address)
+    assert "data-again" not in await shown.page(address)
     every = await shown.page(f"{address}?figures=all")
     assert ("Clip</h3>" in every, "Clip</h3>" in second.text) == (True, False)
 

@@ -5,7 +5,7 @@
   const EVERY_MS = 3000;
   const MOST_MS = 60000;
   const here = document.getElementById("run");
-  if (!here?.dataset.live) return;
+  if (!here?.dataset.again) return;
   const fault = document.getElementById("live-fault");
   let tag = null;
   let pause = EVERY_MS;
@@ -50,12 +50,12 @@
     }
     before = texts;
     dispatchEvent(new Event("plots-changed"));
-    return Boolean(found.dataset.live);
+    return Boolean(found.dataset.again);
   }
 
   async function look() {
     if (document.visibilityState === "hidden") return true;
-    const answer = await fetch(here.dataset.live, {
+    const answer = await fetch(here.dataset.again, {
       headers: { Accept: "text/html", ...(tag ? { "If-None-Match": tag } : {}) },
       credentials: "same-origin",
       cache: "no-store",
