@@ -26,6 +26,7 @@ NAMES = {
     "interactive": "in-process echo at /servers/echo/mcp, one caller per connection",
     "sandboxed": "an environment's tool in its sandbox, one episode per connection",
     "http_upstream": "a deployed HTTP server (the baseline) behind the gateway",
+    "http_upstream_pageless": "the same, with serve.pages = false",
     "stdio_upstream": "a deployed stdio server, one process per episode",
 }
 """Every target, in the order of a round, with what it is."""
@@ -90,6 +91,7 @@ def open_targets(names: Sequence[str], folder: Path) -> Generator[list[Target]]:
             "gateway": lambda: _in_process(stack, folder),
             "sandboxed": lambda: _sandboxed(stack, folder),
             "http_upstream": lambda: _deployed_http(stack, folder),
+            "http_upstream_pageless": lambda: _deployed_http(stack, folder, pageless=True),
             "stdio_upstream": lambda: _deployed_stdio(stack, folder),
         }
         groups = {"interactive": "gateway"}
@@ -141,20 +143,26 @@ def _sandboxed(stack: ExitStack, folder: Path) -> list[Target]:
     return [_target("sandboxed", program, source=source, with_children=True)]
 
 
-def _deployed_http(stack: ExitStack, folder: Path) -> list[Target]:
+def _deployed_http(stack: ExitStack, folder: Path, *, pageless: bool = False) -> list[Target]:
     upstream = stack.enter_context(run_program(_script("baseline_server.py")))
-    program = _serve_deployed(stack, folder, "http", {"url": f"{upstream.url}/mcp"})
-    return [_target("http_upstream", program, source={"kind": "servers", "names": ["echo"]})]
+    entry: dict[str, object] = {"url": f"{upstream.url}/mcp"}
+    name = "http_upstream_pageless" if pageless else "http_upstream"
+    variables = {"ASTRA_MCP_SERVE__PAGES": "false"} if pageless else {}
+    program = _serve_deployed(stack, folder, name, entry, **variables)
+    return [_target(name, program, source={"kind": "servers", "names": ["echo"]})]
 
 
 def _deployed_stdio(stack: ExitStack, folder: Path) -> list[Target]:
     command, *arguments = _script("stdio_echo.py")
     entry: dict[str, object] = {"command": command, "args": arguments, "max_processes": 256}
-    program = _serve_deployed(stack, folder, "stdio", entry)
+    program = _serve_deployed(stack, folder, "stdio_upstream", entry)
     return [_target("stdio_upstream", program, source={"kind": "servers", "names": ["echo"]})]
 
 
-def _serve_deployed(stack: ExitStack, folder: Path, name: str, entry: dict[str, object]) -> Program:
+def _serve_deployed(
+    stack: ExitStack, folder: Path, name: str, entry: dict[str, object], **variables: str
+) -> Program:
     config = folder / f"{name}.json"
     config.write_bytes(orjson.dumps({"mcpServers": {"echo": entry}}))
-    return stack.enter_context(run_serve(folder / name, "--mcp-config", str(config)))
+    options = ("--mcp-config", str(config))
+    return stack.enter_context(run_serve(folder / name, *options, log=None, port=0, **variables))
