@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVarTuple
 
 import anyio.to_thread
-from sqlalchemy import ColumnElement, Select, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy.orm import Mapped, Session, aliased
 from sqlmodel import col
 
 from astra_mcp.errors import AstraError
@@ -45,6 +45,8 @@ OPEN = "open"
 """The one status that changes by itself: its record is read again although it has not grown."""
 _BATCH = 200
 _ROWS_AT_ONCE = 1000
+_LATELY = 3_000
+"""Of so many of the newest episodes a page is made, where it fills one."""
 _SUFFIX = ".jsonl"
 
 
@@ -167,19 +169,37 @@ def page_of_episodes(
         after: Of the last episode of the page before; None for the first page.
         limit: At most so many.
     """
-    names = [field.name for field in fields(EpisodeDigest)]
-    columns = (getattr(EpisodeRow, name) for name in names)
-    query = _newest(session, select(col(EpisodeRow.id), *columns), wanted)
+    # Most pages are full of what came lately, where little is looked at; else it may be all there is.
+    if wanted != EpisodeFilter(interactive=wanted.interactive):
+        lately = aliased(EpisodeRow, _lately(after).subquery())
+        found = _page(session, lately, wanted, after, limit)
+        if len(found) == limit:
+            return found
+    return _page(session, EpisodeRow, wanted, after, limit)
+
+
+def _lately(after: Place | None) -> Select[EpisodeRow]:
+    rows = select(EpisodeRow).order_by(col(EpisodeRow.opened_at).desc(), col(EpisodeRow.id).desc())
+    return (rows if after is None else rows.where(_is_after(EpisodeRow, after))).limit(_LATELY)
+
+
+def _page(
+    session: Session, row: type[EpisodeRow], wanted: EpisodeFilter, after: Place | None, limit: int
+) -> list[IndexedEpisode]:
+    columns = (getattr(row, name) for name in _DIGEST)
+    query = _newest(session, select(col(row.id), *columns), wanted, row)
     if after is not None:
-        at, id_ = after
-        earlier = or_(col(EpisodeRow.opened_at) < at, col(EpisodeRow.id) < id_)
-        # The first condition alone is one that an index of times can begin at.
-        query = query.where(col(EpisodeRow.opened_at) <= at, earlier)
-    rows = session.execute(query.limit(limit))
+        query = query.where(_is_after(row, after))
     return [
-        IndexedEpisode(id_, EpisodeDigest(**dict(zip(names, values, strict=True))))
-        for id_, *values in rows
+        IndexedEpisode(id_, EpisodeDigest(**dict(zip(_DIGEST, values, strict=True))))
+        for id_, *values in session.execute(query.limit(limit))
     ]
+
+
+def _is_after(row: type[EpisodeRow], place: Place) -> ColumnElement[bool]:
+    at, id_ = place
+    # The first condition alone is one that an index of times can begin at.
+    return and_(col(row.opened_at) <= at, or_(col(row.opened_at) < at, col(row.id) < id_))
 
 
 def episodes_near(
@@ -245,33 +265,36 @@ def store_digests(
     _store([_row(id_, digest, sizes[id_]) for id_, digest in digests.items()], session)
 
 
-def _newest(session: Session, query: Select[*Columns], wanted: EpisodeFilter) -> Select[*Columns]:
+def _newest(
+    session: Session,
+    query: Select[*Columns],
+    wanted: EpisodeFilter,
+    row: type[EpisodeRow] = EpisodeRow,
+) -> Select[*Columns]:
     """Choose what fits, the newest first."""
-    opened_at, status = col(EpisodeRow.opened_at), col(EpisodeRow.status)
-    if wanted.source is not None:
+    opened_at, status = col(row.opened_at), col(row.status)
+    bounds = (wanted.min_reward, wanted.max_reward)
+    if wanted.source is not None or bounds != (None, None):
         # All rows may have to be looked at, which is faster as they lie than by the index of either.
         opened_at = func.coalesce(opened_at, opened_at)
         status = func.coalesce(status, status)
-    query = query.order_by(opened_at.desc(), col(EpisodeRow.id).desc())
+    query = query.order_by(opened_at.desc(), col(row.id).desc())
     if not wanted.interactive:
-        query = query.where(col(EpisodeRow.endpoint).is_(None))
+        query = query.where(col(row.endpoint).is_(None))
     if wanted.status is not None:
         query = query.where(status == wanted.status)
     if wanted.source is not None:
-        query = query.where(_contains(session, wanted.source))
+        query = query.where(_contains(session, col(row.source), wanted.source))
     if wanted.min_reward is not None:
-        query = query.where(col(EpisodeRow.reward) >= wanted.min_reward)
+        query = query.where(col(row.reward) >= wanted.min_reward)
     if wanted.max_reward is not None:
-        query = query.where(col(EpisodeRow.reward) <= wanted.max_reward)
+        query = query.where(col(row.reward) <= wanted.max_reward)
     return query
 
 
-def _contains(session: Session, part: str) -> ColumnElement[bool]:
+def _contains(session: Session, source: Mapped[str], part: str) -> ColumnElement[bool]:
     """Whether a text is part of what was run, in upper or lower case."""
-    source = col(EpisodeRow.source)
-    if (
-        session.connection().dialect.name == "sqlite"
-    ):  # whose LIKE is so by itself, in half the time
+    if session.connection().dialect.name == "sqlite":  # its LIKE is so by itself, in half the time
         return source.contains(part, autoescape=True)
     return source.icontains(part, autoescape=True)
 

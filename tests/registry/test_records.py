@@ -87,9 +87,11 @@ async def test_episodes_are_found_by_what_their_records_say_the_newest_first(
 
 
 @pytest.mark.both_databases
+@pytest.mark.parametrize("lately", [2, 3, 100])
 async def test_a_list_is_read_page_by_page_to_its_end_and_holds_what_was_heard(
-    database: Database,
+    database: Database, monkeypatch: pytest.MonkeyPatch, lately: int
 ) -> None:
+    monkeypatch.setattr("registry.store.records._LATELY", lately)
     heard = {
         f"{n:02}": EpisodeDigest(
             opened_at=NEW_YEAR + timedelta(seconds=n // 3),  # some at the same moment
