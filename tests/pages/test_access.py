@@ -13,6 +13,7 @@ from gateway.edge.workers import OwnWorkerInfo
 
 from shown_gateway import BASE, KEY, ShownGateway, form_token, make_catalog, open_shown_gateway
 
+NOWHERE = Path("/nowhere")
 WORKERS = ("http://127.0.0.1:8420", "http://127.0.0.1:8421")
 
 
@@ -33,7 +34,7 @@ async def test_every_address_answers_401_without_a_session(shown: ShownGateway) 
         assert (method == "HEAD") or "astra-mcp open" in answer.text
         assert "harbour" not in answer.text
     forged = "9999999999.00000000000000000000000000000000.00"
-    for cookie in (forged, Sessions("another key").begin(), "", "..", "\xe9.1.2"):
+    for cookie in (forged, Sessions("another key", NOWHERE).begin(), "", "..", "\xe9.1.2"):
         kept = [(b"Cookie", f"astra_mcp_8420={cookie}".encode("latin-1"))]
         assert (await shown.stranger.get("/environments", headers=kept)).status_code == 401
     assert len(addresses(shown)) > 15
@@ -104,16 +105,36 @@ async def test_the_cookie_is_kept_from_scripts_other_sites_and_other_gateways(
 
 def test_a_session_ends_with_its_time_and_with_the_key() -> None:
     at = 1000.0
-    sessions = Sessions(CONTROL_KEY, now=lambda: at)
+    sessions = Sessions(CONTROL_KEY, NOWHERE, now=lambda: at)
     value = sessions.begin()
     found = sessions.find(value)
     assert found is not None
-    assert found == Sessions(CONTROL_KEY, now=lambda: at).find(value)  # any worker's
-    assert Sessions("another control key", now=lambda: at).find(value) is None
+    assert found == Sessions(CONTROL_KEY, NOWHERE, now=lambda: at).find(value)  # any worker's
+    assert Sessions("another control key", NOWHERE, now=lambda: at).find(value) is None
     until, id_, signature = value.split(".")
     assert sessions.find(f"{int(until) + 1}.{id_}.{signature}") is None
     at += SESSION_SECONDS
     assert sessions.find(value) is None
+
+
+def test_a_session_that_was_ended_is_known_nowhere_and_forgotten_after_its_time(
+    tmp_path: Path,
+) -> None:
+    at, place = 1000.0, tmp_path / "ended"
+    sessions = Sessions(CONTROL_KEY, place, now=lambda: at)
+    value, other = sessions.begin(), sessions.begin()
+    ended = sessions.find(value)
+    assert ended
+    sessions.end(ended)
+    another_worker = Sessions(CONTROL_KEY, place, now=lambda: at)
+    assert another_worker.find(value) is None
+    assert another_worker.find(other)
+    at += SESSION_SECONDS
+    (place / ".keep").touch()
+    later = sessions.find(sessions.begin())
+    assert later
+    sessions.end(later)
+    assert {path.suffix for path in place.iterdir()} == {"", f".{later.id}"}
 
 
 def test_a_link_is_for_minutes_and_few_are_remembered() -> None:
@@ -172,9 +193,12 @@ async def test_a_form_of_nobody_or_of_another_session_does_nothing(shown: ShownG
 async def test_who_logs_out_is_out(shown: ShownGateway) -> None:
     await shown.log_in(shown.stranger)
     token = form_token((await shown.stranger.get("/")).text)
+    kept = dict(shown.stranger.cookies)
     answer = await shown.stranger.post("/logout", data={"form_token": token})
     assert answer.status_code == 303
     assert (await shown.stranger.get("/")).status_code == 401
+    copy = "; ".join(f"{name}={value}" for name, value in kept.items())
+    assert (await shown.stranger.get("/", headers={"Cookie": copy})).status_code == 401
 
 
 async def test_the_address_of_an_episode_shows_an_agent_nothing(shown: ShownGateway) -> None:
@@ -215,7 +239,7 @@ async def test_other_workers_send_logins_to_the_first_and_take_its_sessions(
         assert odd.headers["location"] == f"{WORKERS[0]}/login/%E6%BC%A2"
         asked = await shown.stranger.post(f"{WORKERS[1]}/v1/login-links", json={}, headers=KEY)
         assert asked.headers["location"] == f"{WORKERS[0]}/v1/login-links"
-        cookie = {"Cookie": f"astra_mcp_8420={Sessions(CONTROL_KEY).begin()}"}
+        cookie = {"Cookie": f"astra_mcp_8420={Sessions(CONTROL_KEY, NOWHERE).begin()}"}
         page = await shown.stranger.get(f"{WORKERS[1]}/environments", headers=cookie)
         assert page.status_code == 200
 

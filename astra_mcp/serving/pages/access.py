@@ -1,7 +1,8 @@
 """Who may see the pages: links that let in once, the sessions that they begin, and the secret of forms.
 
 A link is known by the process that made it, until it is used or its time is over. A session is a cookie that
-every process of the home can check, since its signature follows from the control key. Knows no HTTP.
+every process of the home can check, since its signature follows from the control key; one that was ended
+before its time leaves a file in the home. Knows no HTTP.
 """
 
 import hmac
@@ -9,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 __all__ = ["LINK_SECONDS", "SESSION_SECONDS", "LoginLinks", "Session", "Sessions"]
@@ -79,14 +81,18 @@ class Session(NamedTuple):
 class Sessions:
     """Makes and checks what a browser keeps; all processes of a home agree."""
 
-    def __init__(self, control_key: str, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, control_key: str, ended: Path, *, now: Callable[[], float] = time.time
+    ) -> None:
         """Derive the key of signatures.
 
         Args:
             control_key: Another one ends all sessions.
+            ended: A folder that says which sessions were ended before their time; made when one is.
             now: Seconds since the epoch.
         """
         self._key = hmac.digest(control_key.encode(), b"astra-mcp/pages", "sha256")
+        self._ended = ended
         self._now = now
 
     def begin(self) -> str:
@@ -100,9 +106,22 @@ class Sessions:
         if not hmac.compare_digest(signature.encode(), self._sign("session", told).encode()):
             return None
         until, _, id_ = told.partition(".")
-        if int(until) <= self._now():
+        if int(until) <= self._now() or (self._ended / told).exists():
             return None
         return Session(id_, self._sign("form", id_), float(until))
+
+    def end(self, session: Session) -> None:
+        """Take its cookie no more, whoever has a copy of it.
+
+        Raises:
+            OSError: That cannot be written down now.
+        """
+        self._ended.mkdir(mode=0o700, exist_ok=True)
+        for old in self._ended.iterdir():
+            until = old.name.partition(".")[0]
+            if until.isdecimal() and int(until) <= self._now():
+                old.unlink(missing_ok=True)  # another process may have been faster
+        (self._ended / f"{int(session.until)}.{session.id}").touch(mode=0o600)
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.digest(self._key, f"{purpose}\0{text}".encode(), "sha256").hex()

@@ -85,7 +85,7 @@ class PagesApp:
         """
         self._parts = parts
         self._links = links
-        self._sessions = Sessions(parts.control_key)
+        self._sessions = Sessions(parts.control_key, parts.home / "ended-sessions")
         fixed = parts.worker_info.fixed_url(parts.worker_info.index)
         self._renderer = Renderer(urlsplit(fixed).path if fixed else "")
         self._short_ids = ShortIds(parts.index, self._renderer)
@@ -230,6 +230,11 @@ class PagesApp:
         return page
 
     async def _log_out(self, request: Request) -> Response:
+        session: Session = request.scope["session"]
+        try:
+            self._sessions.end(session)
+        except OSError as error:
+            _log.warning("a session that was ended is known until its time is over: %s", error)
         response = self._renderer.go_to("/login")
         secure = self._is_secure(request)
         name = self._cookie_name(request)
