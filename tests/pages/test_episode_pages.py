@@ -78,6 +78,32 @@ async def test_what_an_earlier_life_recorded_is_found(tmp_path: Path, migrated: 
         assert (told[open_one.id].status, told[open_one.id].calls) == ("closed", 1)
 
 
+async def test_what_another_worker_records_is_seen_as_far_as_a_moment_goes(
+    tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    async with open_shown_gateway(make_catalog(), home, migrated) as before:
+        source = {"kind": "environment", "name": "harbour"}
+        one = await before.episodes.create(EpisodeRequest.model_validate({"source": source}))
+        record = home / "records" / f"{one.id}.jsonl"
+        await one.call("weigh", {"ship": "Bo"})
+        early = record.read_bytes()
+        await one.call("weigh", {"ship": "Bo"})
+    late = record.read_bytes()
+    record.write_bytes(early)
+    async with open_shown_gateway(make_catalog(), home, migrated) as shown:
+
+        async def calls() -> int:
+            page = await shown.index.page(EpisodeFilter(), limit=9)
+            return page.episodes[0].digest.calls
+
+        assert await calls() == 1
+        record.write_bytes(late)
+        assert await calls() == 2
+        monkeypatch.setattr("astra_mcp.serving.pages.episode_index._LOAD_SECONDS", -1.0)
+        assert await calls() == 1
+
+
 async def test_a_list_is_read_a_page_at_a_time_and_without_records_of_other_homes(
     tmp_path: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

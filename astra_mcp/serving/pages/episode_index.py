@@ -43,7 +43,8 @@ __all__ = ["EpisodeIndex", "EpisodePage", "HeardEpisodes", "open_index"]
 
 _WRITE_SECONDS = 2.0
 _LOAD_SECONDS = 1.0
-"""So long the first list waits for what an earlier life left out; later ones show what is there."""
+"""So long the first list waits for what an earlier life left out; later ones show what is there. So long a
+list begins to read records of others' open episodes; the rest is shown as it was when it was indexed."""
 _AGAIN_SECONDS = 30.0
 _NEAR = 2_000
 """Of so many episodes before a time, after it and of the newest, those of one source are looked for."""
@@ -216,9 +217,12 @@ class EpisodeIndex:
         return IndexedEpisode(indexed.id, digest)
 
     async def _renewed(self, found: Sequence[IndexedEpisode]) -> list[IndexedEpisode]:
-        """Read the records again that may have grown, and leave out those that are not here."""
+        """Read the records again that may have grown, as far as a moment goes; leave out those not here."""
         here = await anyio.to_thread.run_sync(self._here, found)
-        return [await self._renewed_one(indexed) for indexed in here]
+        until = anyio.current_time() + _LOAD_SECONDS
+        return [
+            await self._renewed_one(each) if anyio.current_time() < until else each for each in here
+        ]
 
     def _here(self, found: Sequence[IndexedEpisode]) -> list[IndexedEpisode]:
         """Leave out those of another home that shares the database."""
