@@ -67,6 +67,23 @@ UNREACHED = """[...document.querySelectorAll(".scroll, pre, .passage")].filter((
   box.scrollWidth > box.clientWidth + 1 && !box.closest("[tabindex='0']")).length"""
 """Boxes that scroll sideways and that the keyboard does not reach."""
 
+OVERLAPPING = """(() => {
+  const parts = [...document.querySelectorAll(
+    "a, button, input, select, textarea, summary, h1, h2, h3, p, td, th, dt, dd, li, label, pre")]
+    .filter((part) => part.checkVisibility({ visibilityProperty: true }));
+  const boxes = parts.map((part) => [...part.getClientRects()]);
+  const cross = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2;
+  const found = [];
+  for (let i = 0; i < parts.length; i++)
+    for (let k = i + 1; k < parts.length; k++)
+      if (!parts[i].contains(parts[k]) && !parts[k].contains(parts[i]) &&
+          boxes[i].some((a) => boxes[k].some((b) => cross(a, b))))
+        found.push([parts[i].outerHTML.slice(0, 90), parts[k].outerHTML.slice(0, 90)]);
+  return found.slice(0, 3);
+})()"""
+"""Pairs of parts of which neither holds the other, and that lie on one another."""
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[ServedHome]:
@@ -291,6 +308,7 @@ def faults_of(page: Any, urls: Sequence[str]) -> Sequence[str]:
             page.goto(url)
             if page.evaluate(TOO_WIDE) > 0:
                 faults.append(f"{url} scrolls sideways at {width}")
+            faults += [f"{url} at {width}: {pair}" for pair in page.evaluate(OVERLAPPING)]
             if page.evaluate(UNREACHED):
                 faults.append(f"{url} at {width}: the keyboard does not reach a box that scrolls")
             assert page.title().endswith("astra-mcp"), url
