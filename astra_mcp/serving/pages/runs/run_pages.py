@@ -27,6 +27,7 @@ from astra_mcp.compose.runs.notes import (
     report_time,
     stored_report,
 )
+from astra_mcp.compose.runs.settings import settings_of
 from astra_mcp.errors import CapacityError, ConfigError
 from astra_mcp.report.html.parts import Report, shortened
 from astra_mcp.report.html.views import views_of
@@ -147,6 +148,7 @@ class RunPages:
             told = self._told(run, mark)
         report = None if told.report is None else shortened(told.report, CUT_AT)
         is_training = run.kind is RunKind.TRAINING
+        settings, settings_faults = _settings_of(run)
         page = self._renderer.page(
             request,
             "run",
@@ -156,7 +158,8 @@ class RunPages:
             is_live=told.is_unread or any(each.is_running for each in together.values()),
             report=report,
             sections=[] if report is None else views_of(report),
-            faults=told.faults,
+            faults=[*told.faults, *settings_faults],
+            settings=settings,
             together=list(together.values())[1:],
             others=[row_of(each) for each in self._others(together)] if is_training else [],
             is_training=is_training,
@@ -213,6 +216,14 @@ class RunPages:
             return self._renderer.fault(request, 404, "This run has come to nothing yet")
         headers = {"Content-Disposition": f'attachment; filename="{run.kind}-{run.id}.html"'}
         return Response(html_of(report), headers=headers, media_type="text/html")
+
+
+def _settings_of(run: KnownRun) -> tuple[Mapping[str, str], Sequence[str]]:
+    """With what a run was made; where that cannot be read, why, and the rest of its page is of use."""
+    try:
+        return settings_of(run), ()
+    except ConfigError as error:
+        return {}, [str(error)]
 
 
 def _told_of_training(seen: Seen, *, shows_all: bool) -> _Told:
