@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from astra_mcp import __version__
+from astra_mcp.compose.runs.notes import RUN_ID_LENGTH, is_run_id
 from astra_mcp.report.html.writing import REPORT_TEMPLATES
 from astra_mcp.report.shown import shown_time
 from astra_mcp.serving.pages.assets import asset_path
@@ -104,6 +105,7 @@ class Renderer:
             navigation=NAVIGATION,
             cut_text=cut_text,
         )
+        self._environment.tests["whole_run_id"] = _is_whole_run_id
         self._environment.filters.update(
             moment=shown_time, iso=datetime.isoformat, pretty=pretty_json, figure="{:.3f}".format
         )
@@ -147,6 +149,11 @@ class Renderer:
         """Say in a page why there is nothing to see."""
         shown: Sequence[str] = lines
         return self.page(request, "fault", code=code, title=title, lines=shown)
+
+
+def _is_whole_run_id(value: object) -> bool:
+    """Tell whether a text leads to the page of a run."""
+    return isinstance(value, str) and len(value) == RUN_ID_LENGTH and is_run_id(value)
 
 
 def _finalized(value: object) -> object:
