@@ -1,5 +1,6 @@
 """Recorded episodes, in the words of the command line, and by the registry's index of them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from astra_mcp.compose.settings import Settings
@@ -17,7 +18,19 @@ from registry.store.records import (
     index_records,
 )
 
-__all__ = ["EpisodeFilter", "digest_of", "reward_of", "select_records", "source_in", "source_of"]
+__all__ = [
+    "EpisodeFilter",
+    "digest_of",
+    "player_in",
+    "reward_of",
+    "run_in",
+    "select_records",
+    "source_in",
+    "source_of",
+]
+
+_MAX_NAME = 200
+"""Characters of what an index keeps of a label."""
 
 
 def reward_of(record: Record) -> Reward | None:
@@ -43,6 +56,18 @@ def source_in(source: JsonObject, endpoint: str | None) -> str:
             return "all servers (interactive)"
         case _:
             return f"{endpoint} (interactive)"
+
+
+def player_in(labels: Mapping[str, str]) -> str | None:
+    """Name who played an episode: by hand, or the agent that a rollout names; None where nobody says it."""
+    player = labels.get("played") or labels.get("agent")
+    return player[:_MAX_NAME] if player else None
+
+
+def run_in(labels: Mapping[str, str]) -> str | None:
+    """Name the run that an episode belongs to; None where nobody says it."""
+    run = labels.get("run")
+    return run[:_MAX_NAME] if run else None
 
 
 async def select_records(
@@ -87,4 +112,6 @@ def digest_of(path: Path, pace: Pace | None = None) -> EpisodeDigest:
         calls=record.agent_calls,
         reward=reward.reward if reward else None,
         failure=failure.message if failure else None,
+        player=player_in(record.opened.labels),
+        run=run_in(record.opened.labels),
     )

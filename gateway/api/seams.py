@@ -397,6 +397,11 @@ class EnvironmentSummary(Protocol):
         ...
 
     @property
+    def num_questions(self) -> int:
+        """How many questions it has, the main one among them."""
+        ...
+
+    @property
     def num_tools(self) -> int:
         """How many tools it has."""
         ...

@@ -63,6 +63,10 @@ class EpisodeDigest:
     calls: int
     reward: float | None
     failure: str | None
+    player: str | None = None
+    """Who played it, such as a model; None where its labels do not say."""
+    run: str | None = None
+    """The run that it belongs to; None where its labels do not say."""
 
 
 class IndexedEpisode(NamedTuple):
@@ -335,12 +339,14 @@ def _read_all(
 
 
 _DIGEST = tuple(column.name for column in fields(EpisodeDigest))
+_TEXTS = ("source", "failure", "player", "run")
+"""Columns that hold what others wrote."""
 
 
 def _row(id_: str, digest: EpisodeDigest, size: int) -> Mapping[str, Any]:
     columns = {name: getattr(digest, name) for name in _DIGEST}
-    failure = None if digest.failure is None else storable_text(digest.failure)
-    texts = {"source": storable_text(digest.source), "failure": failure}
+    told = {name: columns[name] for name in _TEXTS if columns[name] is not None}
+    texts = {name: storable_text(text) for name, text in told.items()}
     return {"id": id_, "record_bytes": size, **columns, **texts}
 
 

@@ -219,6 +219,10 @@ class EpisodeRow(SQLModel, table=True):
     calls: int
     reward: float | None = None
     failure: str | None = Field(default=None, sa_type=Text)
+    player: str | None = Field(default=None, sa_type=Text)
+    """Who played it, where its labels say so."""
+    run: str | None = Field(default=None, sa_type=Text)
+    """The run that it belongs to, where its labels say so."""
     record_bytes: int = Field(sa_type=BigInteger)
     """Length of the record when it was read: a longer one is read again."""
 

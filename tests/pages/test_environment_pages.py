@@ -53,6 +53,15 @@ async def test_a_list_takes_filters_that_hold_at_once(shown: ShownGateway) -> No
     assert "<script>" not in hostile
 
 
+async def test_the_list_says_how_many_questions_each_has(
+    tmp_path: Path, migrated: Path, many: tuple[BundleDigest, ...]
+) -> None:
+    outlines = (replace(many[0], num_questions=7),)
+    catalog = ManyCatalog(outlines)
+    async with open_shown_gateway(catalog, tmp_path / "home", migrated) as shown:
+        assert 'data-name="questions">7<' in await shown.page("/environments")
+
+
 @pytest.fixture(scope="module")
 def many() -> tuple[BundleDigest, ...]:
     """The outlines of ten thousand environments."""

@@ -1,6 +1,7 @@
 """What was recorded: the list and its index, and one episode."""
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -61,6 +62,31 @@ async def test_the_list_says_at_once_what_a_record_says(tmp_path: Path, migrated
         for wrong in ("status=shut", "min_reward=much"):
             assert 'role="alert"' in await shown.page(f"/episodes?{wrong}")
         await shown.page("/episodes?after=nonsense&source=%27%22%3E")
+
+
+async def test_the_list_names_who_played_and_leads_to_the_run(
+    tmp_path: Path, migrated: Path
+) -> None:
+    home, run, none = tmp_path / "home", "r0123456789ab", "\u2013"
+    labels: Sequence[Mapping[str, str]] = (
+        {"agent": "<b>oracle</b>", "run": run},
+        {"played": "by hand"},
+        {"run": "tasks of today"},
+        {},
+    )
+    for is_heard in (True, False):
+        async with open_shown_gateway(make_catalog(), home, migrated) as shown:
+            for given in labels if is_heard else ():
+                source = {"kind": "environment", "name": "harbour"}
+                request = EpisodeRequest.model_validate({"source": source, "labels": given})
+                await shown.episodes.close((await shown.episodes.create(request)).id)
+            page = await shown.page("/episodes")
+        cells = re.findall(r'<td data-name="(?:played by|run)"[^>]*>(.*?)</td>', page, re.S)
+        link = f'<a href="/runs/{run}"><code>{run}</code></a>'
+        shown_player = "&lt;b&gt;oracle&lt;/b&gt;"
+        expected = [none, none, none, "tasks of today", "by hand", none, shown_player, link]
+        assert cells == expected
+        (home / "registry.db").unlink()  # and all is read from the records
 
 
 async def test_what_an_earlier_life_recorded_is_found(tmp_path: Path, migrated: Path) -> None:
@@ -201,6 +227,7 @@ async def test_a_source_that_is_markup_is_text_in_the_list(tmp_path: Path, migra
 def test_the_index_keeps_what_a_list_shows() -> None:
     assert set(EpisodeDigest.__dataclass_fields__) == {
         *("opened_at", "source", "endpoint", "status", "calls", "reward", "failure"),
+        *("player", "run"),
     }
 
 

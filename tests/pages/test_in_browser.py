@@ -66,6 +66,13 @@ TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clie
 UNREACHED = """[...document.querySelectorAll(".scroll, pre, .passage")].filter((box) =>
   box.scrollWidth > box.clientWidth + 1 && !box.closest("[tabindex='0']")).length"""
 """Boxes that scroll sideways and that the keyboard does not reach."""
+SEEN_OF_LIST = """[...document.querySelectorAll("tbody tr")].map((row) =>
+  [...row.children].filter((cell) => {
+    const box = cell.getBoundingClientRect();
+    const rest = cell.closest(".scroll").getBoundingClientRect();
+    return box.width && box.left >= rest.left && box.right <= rest.right;
+  }).map((cell) => cell.tagName === "TH" ? "name" : cell.dataset.name ?? "state"))"""
+"""What is seen of each row of a list without scrolling sideways."""
 
 OVERLAPPING = """(() => {
   const parts = [...document.querySelectorAll(
@@ -343,6 +350,25 @@ def test_pages_of_runs_fit_are_quiet_and_are_accessible(
     page, seen = enter(served, chromium, viewport={"width": 1280, "height": 900})
     assert faults_of(page, runs(served, tmp_path)) == []
     assert seen == []
+    page.context.close()
+
+
+def test_lists_show_on_a_phone_what_matters_without_scrolling_sideways(
+    served: ServedHome, chromium: Any, tmp_path: Path
+) -> None:
+    page, _ = enter(served, chromium, viewport={"width": 390, "height": 844})
+    play(served, page)
+    runs(served, tmp_path)
+    for path, wanted in {
+        "/episodes": {"name", "state", "calls", "reward"},
+        "/environments": {"name", "state", "questions", "tools"},
+        "/servers": {"name", "state", "kind", "calls", "errors"},
+        "/runs": {"name", "state", "kind", "came to"},
+    }.items():
+        page.goto(f"{served.url}{path}")
+        rows = page.evaluate(SEEN_OF_LIST)
+        assert rows, path
+        assert [row for row in rows if not wanted <= {*row}] == [], path
     page.context.close()
 
 

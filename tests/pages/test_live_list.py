@@ -129,7 +129,9 @@ async def test_a_stream_tells_what_is_new_and_nothing_where_nothing_is(
         episode = await shown.episodes.create(HARBOUR)
         await viewer.hear_of(f"/episodes/{episode.id}")
         await episode.call("weigh", {"ship": "Alma"})
-        rows = await viewer.hear_of('<td class="number">1</td>\n<td class="number">1.000</td>')
+        rows = await viewer.hear_of(
+            'data-name="calls">1</td>\n<td class="number" data-name="reward">1.000</td>'
+        )
         assert rows.strip() in await shown.page("/episodes")
         await shown.episodes.close(episode.id)
         await viewer.hear_of('class="badge closed"')

@@ -1,5 +1,6 @@
 """Pages of runs: the list, rollouts and syntheses by their reports, trainings by their growing figures."""
 
+import json
 import re
 import shutil
 from collections.abc import Generator
@@ -11,9 +12,11 @@ import pytest
 
 from astra_mcp.compose.runs.notes import NotedRun, RunKind, note_run
 from astra_mcp.report.html.parts import DataColumn, DataTable, KeyFigure, Report, Section
+from astra_mcp.trajectory import AgentInfo, Seeds, TrajectoryWriter
 from training.sft.run_folder import METRICS, RunFolder
 
 from shown_gateway import SCRIPT, STEERING, ShownGateway
+from trajectories import a_trajectory
 
 _KINDS = {"rollout": "rollout", "synthesis": "synth tasks", "training": "train rl"}
 
@@ -55,7 +58,9 @@ async def test_the_list_shows_how_each_run_stands_a_page_at_a_time(shown: ShownG
     assert len(first.encode()) < 100_000
     assert 'href="/runs?kind=rollout&amp;page=2"' in first
     assert "many" in await shown.page("/runs?kind=rollout&page=2")
-    assert "ends before this page" in await shown.page("/runs?kind=rollout&page=99")
+    last = await shown.page("/runs?kind=rollout&page=99")
+    assert "page 2 of 2" in last
+    assert "many" in last
     assert "no kind" in await shown.page("/runs?kind=dance")
 
 
@@ -144,6 +149,50 @@ async def test_figures_that_cannot_be_read_are_named_and_the_rest_is_shown(
     assert "which is no longer there" in page
     assert "come to nothing yet" in page
     assert (await shown.browser.get(f"/runs/{run.id}/file")).status_code == 404
+
+
+async def test_a_run_is_shown_with_what_it_was_made(
+    shown: ShownGateway, folder: Path, tmp_path: Path
+) -> None:
+    options = '{"temperature": 0.7, "failures": {"rate": 0.25}, "distractors": null}'
+    told = {"agent": AgentInfo(name="model", model=SCRIPT), "options": options}
+    played = a_trajectory(seeds=Seeds(root=41, index=0, episode=7), **told)
+    with TrajectoryWriter(tmp_path / "played.jsonl") as writer:
+        writer.write(played)
+    begun = {"settings": {"model.name": "tiny", "rl.group": 8}, "data": {}, "versions": {}}
+    (folder / "run.json").write_text(json.dumps(begun))
+    for kind, place, wanted in (
+        ("rollout", tmp_path / "played.jsonl", {"seed": "41", "temperature": "0.7"}),
+        ("rollout", tmp_path / "played.jsonl", {"failures.rate": "0.25", "distractors": "\u2013"}),
+        ("training", folder, {"model.name": "tiny", "rl.group": "8"}),
+    ):
+        with a_run(shown, kind, "with settings", place=place) as run:
+            pass
+        page = await shown.page(f"/runs/{run.id}")
+        folded = re.search(r"<details><summary>Made with.*?</details>", page, re.S)
+        assert folded is not None
+        found = dict(re.findall(r"<dt>(.*?)</dt><dd[^>]*>(.*?)</dd>", folded[0], re.S))
+        assert found.items() >= wanted.items()
+        assert SCRIPT not in page
+
+
+async def test_settings_that_cannot_be_read_are_named_and_the_rest_is_shown(
+    shown: ShownGateway, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "run.json").write_text("[]")
+    (tmp_path / "torn.jsonl").write_text("{}\n")
+    (tmp_path / "growing.jsonl").write_text('{"schema')
+    for kind, place, fault in (
+        ("training", folder, "run.json is not of a run of training"),
+        ("rollout", tmp_path / "torn.jsonl", "line 1 is no trajectory"),
+        ("rollout", tmp_path / "growing.jsonl", ""),
+        ("synthesis", tmp_path, ""),
+    ):
+        with a_run(shown, kind, f"unread {place.name}", place=place) as run:
+            pass
+        page = await shown.page(f"/runs/{run.id}")
+        assert "Made with" not in page
+        assert (fault in page) if fault else 'class="fault" role="alert"' not in page
 
 
 async def test_what_is_no_id_of_a_run_leads_nowhere(shown: ShownGateway) -> None:

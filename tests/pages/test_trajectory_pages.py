@@ -12,6 +12,7 @@ import pytest
 from astra_mcp.call_record import EpisodeStatus
 from astra_mcp.compose.runs.notes import RunKind, note_run
 from astra_mcp.reward import Reward
+from astra_mcp.serving.pages import episodes
 from astra_mcp.serving.pages.trajectories import files, reading, replay
 from astra_mcp.testing import InMemoryCatalog, InMemoryServer
 from astra_mcp.trajectory import (
@@ -174,6 +175,53 @@ async def test_turns_come_a_page_at_a_time(
             following = re.search(r'rel="next" href="([^"]*)"', page)
             path = following and following[1].replace("&amp;", "&")
         assert seen == ["1", "2", "3", "4"]
+
+
+def index_of(page: str) -> dict[str, str]:
+    """What the list of a page's turns says, in words, by where each entry leads."""
+    listed = re.search(r'<details class="index">.*?<ol>(.*?)</ol>', page, re.S)
+    assert listed is not None
+    entries = re.findall(r'<li><a href="#([^"]+)">(.*?)</li>', listed[1], re.S)
+    assert all(f'id="{anchor}"' in page for anchor, _ in entries)
+    return {anchor: re.sub(r"<[^>]*>", "", words) for anchor, words in entries}
+
+
+async def test_a_long_episode_has_an_index_that_names_failures_and_what_was_solved(
+    shown: ShownGateway,
+) -> None:
+    episode = await opened(shown)
+    for place in range(14):
+        arguments: Any = {"vessel": "Alma"} if place == 7 else {"ship": "Alma"}
+        await episode.call("weigh", arguments, seq=place)
+    await shown.episodes.close(episode.id)
+    for view, what, first in (("", "call", 0), ("/trajectory", "turn", 2)):
+        index = index_of(await shown.page(f"/episodes/{episode.id}{view}"))
+        assert index[f"{what}-{first}"] == f"{first} weigh solves 1"
+        assert index[f"{what}-{first + 7}"] == f"{first + 7} weigh failed"
+        assert index[f"{what}-{first + 13}"] == f"{first + 13} weigh solves 1"
+    short = await played(shown, "Alma")
+    assert 'class="index"' not in await shown.page(f"/episodes/{short}/trajectory")
+
+
+async def test_a_number_leads_to_its_turn_on_whatever_page(
+    shown: ShownGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_TURNS", 3)
+    monkeypatch.setattr(episodes, "_CALLS", 3)
+    id_ = await played(shown, *["Alma"] * 8)
+    for view, what, wanted in (
+        ("/trajectory", "turn", {3: 0, 4: 3, 9: 6, 0: None}),
+        ("", "call", {2: 0, 3: 3, 7: 6, 0: 0}),
+    ):
+        for number, begin in wanted.items():
+            answer = await shown.browser.get(f"/episodes/{id_}{view}?to={number}")
+            assert answer.status_code == 303
+            place = answer.headers["location"]
+            if begin is not None:
+                assert place == f"/episodes/{id_}{view}?from={begin}#{what}-{number}"
+            path, _, anchor = place.partition("#")
+            assert f'id="{anchor}"' in await shown.page(path)
+    assert (await shown.browser.get(f"/episodes/{'0' * 32}?to=1")).status_code == 404
 
 
 def score_of(trajectory: Trajectory) -> Score:

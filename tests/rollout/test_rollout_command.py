@@ -84,8 +84,11 @@ TIMES_AND_IDS = ("at", "created_at", "latency_ms", "id", "episode_id")
 
 
 def comparable(path: Path) -> list[str]:
-    """The lines of a JSONL file without times and ids."""
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    """The lines of a JSONL file without times and ids, that of the run among them."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        if isinstance(row.get("labels"), dict):  # of a record; those of a trajectory are a text
+            row["labels"].pop("run", None)
     return [json.dumps({k: v for k, v in r.items() if k not in TIMES_AND_IDS}) for r in rows]
 
 

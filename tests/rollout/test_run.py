@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from astra_mcp.call_record import EpisodeStatus
+from astra_mcp.call_record import EpisodeId, EpisodeStatus
 from astra_mcp.errors import ModelError, ModelFault, UpstreamError
 from astra_mcp.llm.config import Role
 from astra_mcp.llm.model import open_model
@@ -224,6 +224,25 @@ async def test_samples_are_opened_and_closed_together_and_one_that_fails_leaves_
     ]
     assert {t.group for t in finished.values()} == {rollouts[0].group} != {rollouts[3].group}
     assert [finished[n].sample for n in range(3)] == [0, 1, 2]
+
+
+async def test_records_say_who_played_and_in_which_run_and_trajectories_stay_as_they_are(
+    gateway: SmallGateway,
+) -> None:
+    finished: list[Trajectory] = []
+    own = replace(ROLLOUT, labels={"domain": "travel"}, run="r0123456789ab")
+    await run_rollouts(
+        gateway.client,
+        ScriptedAgent(["look"]),
+        [own],
+        concurrency=1,
+        on_finished=lambda _place, trajectory, _usage: finished.append(trajectory),
+    )
+    (trajectory,) = finished
+    assert trajectory.episode_id is not None
+    state = await gateway.client.episode(EpisodeId(trajectory.episode_id))
+    assert state.labels == {"agent": "scripted", "run": "r0123456789ab", "domain": "travel"}
+    assert trajectory.labels == {"domain": "travel"}
 
 
 async def test_a_cancelled_group_keeps_the_samples_that_were_played_to_their_end(

@@ -42,6 +42,8 @@ class Rollout:
     options: str | None = None
     """What was asked for with every episode of the run, as JSON text of an object, for the record."""
     labels: dict[str, str] = field(default_factory=dict[str, str])
+    run: str | None = None
+    """Id of the run that it belongs to, for the episode's record alone."""
 
     @property
     def environment(self) -> str | None:
@@ -76,7 +78,7 @@ class Rollout:
             seed=self.seed,
             distractors=self.distractors,
             failures=self.failures,
-            labels=self.labels,
+            labels=self.labels if self.run is None else {"run": self.run, **self.labels},
         )
 
 

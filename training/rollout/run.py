@@ -34,7 +34,13 @@ from gateway.api.client import (
     GatewayClient,
     RefusedError,
 )
-from gateway.api.wire import EpisodeCreated, EpisodeRecord, EpisodeState, SourceEnvironment
+from gateway.api.wire import (
+    EpisodeCreated,
+    EpisodeRecord,
+    EpisodeRequest,
+    EpisodeState,
+    SourceEnvironment,
+)
 from training.rollout.agent import Agent, AgentError
 from training.rollout.episode import LiveEpisode
 from training.rollout.limits import NO_LIMITS, LimitReachedError, PlayLimits, UntoldTokensError
@@ -125,6 +131,19 @@ class _Table:
     limits: PlayLimits
     users: Users | None
 
+    async def open(self, members: Sequence[Rollout]) -> list[EpisodeCreated]:
+        """Open the episodes of a group; their records say who plays."""
+        requests = [self._request(rollout) for rollout in members]
+        if len(requests) == 1:
+            return [await self.gateway.create_episode(requests[0])]
+        return await self.gateway.create_episodes(requests)
+
+    def _request(self, rollout: Rollout) -> EpisodeRequest:
+        info = self.agent.info
+        request = rollout.request
+        labels = {"agent": info.model or info.name, **request.labels}
+        return request.model_copy(update={"labels": labels})
+
     def seat(self, rollout: Rollout, created: EpisodeCreated) -> LiveEpisode:
         """Make what the agent sees of an episode that was opened."""
         user = None
@@ -162,7 +181,7 @@ async def _play_group(
     gateway, agent = table.gateway, table.agent
     began = datetime.now(UTC)
     try:
-        created = await _open(gateway, members)
+        created = await table.open(members)
     except TransportError as error:
         if isinstance(error, RefusedError) and error.status == _UNPROCESSABLE:
             raise  # no episode's failure: the request is wrong
@@ -193,12 +212,6 @@ async def _play_group(
         finish(await _close_soon(gateway, created, close_seconds))
         raise
     finish(records)
-
-
-async def _open(gateway: GatewayClient, members: Sequence[Rollout]) -> list[EpisodeCreated]:
-    if len(members) == 1:
-        return [await gateway.create_episode(members[0].request)]
-    return await gateway.create_episodes([rollout.request for rollout in members])
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,16 @@ class RunFolder:
         """Whether a run wrote its settings there."""
         return self._begun() is not None
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """With what the run was begun, by names such as ``data.0.weight``; empty where none was.
+
+        Raises:
+            ConfigError: The file of them cannot be read, or is not of a run of training.
+        """
+        begun = self._begun()
+        return {} if begun is None else begun["settings"]
+
     def _begun(self) -> Mapping[str, Any] | None:
         file = self.path / _BEGUN
         if not file.exists():
@@ -125,7 +135,10 @@ class RunFolder:
             ) from None
         except OSError as error:
             raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
-        if not isinstance(found, dict) or not {"settings", "data"} <= found.keys():
+        if not isinstance(found, dict) or not all(
+            isinstance(found.get(part), dict)  # pyright: ignore[reportUnknownMemberType]
+            for part in ("settings", "data")
+        ):
             raise ConfigError(f"{file} is not of a run of training; name another folder with --out")
         return cast("Mapping[str, Any]", found)
 

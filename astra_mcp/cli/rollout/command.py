@@ -205,6 +205,7 @@ async def _rollout(settings: Settings, options: _Options) -> ExitCode:
             playing = partial(
                 run_rollouts, gateway, agent, limits=options.bounds.limits, users=users
             )
+            rollouts = [replace(rollout, run=run.id) for rollout in rollouts]
             report, was_stopped = await _play(
                 playing, agent.info, rollouts, writer, options, run=run
             )

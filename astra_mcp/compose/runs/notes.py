@@ -22,7 +22,7 @@ from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -31,6 +31,7 @@ from astra_mcp.report.html.parts import Report
 from astra_mcp.report.html.stored import read_report, report_bytes
 
 __all__ = [
+    "RUN_ID_LENGTH",
     "KnownRun",
     "NotedRun",
     "RunKind",
@@ -50,6 +51,8 @@ _FOLDER = "runs"
 _ID = re.compile(r"r[0-9a-f]{12}")
 _BEGINNING = re.compile(r"r[0-9a-f]{1,12}")
 _DIGITS = 12
+RUN_ID_LENGTH: Final = 1 + _DIGITS
+"""Characters of an id that is whole."""
 _MAX_NOTE_BYTES = 1 << 16
 _MAX_TEXT = 400
 """Characters of a name or a figure."""

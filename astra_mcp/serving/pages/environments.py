@@ -3,10 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from typing import Any
-from urllib.parse import urlencode
 
 import anyio.to_thread
 from starlette.requests import Request
@@ -18,14 +16,20 @@ from astra_mcp.environments.bundle import Bundle, Question
 from astra_mcp.serving.pages.fields import ArgumentField, fields_of, has_form
 from astra_mcp.serving.pages.graph import draw
 from astra_mcp.serving.pages.parts import PageParts
-from astra_mcp.serving.pages.rendering import CUT_AT, CutText, Renderer, cut_text, pretty_json
+from astra_mcp.serving.pages.rendering import (
+    CUT_AT,
+    CutText,
+    Renderer,
+    cut_text,
+    paging_of,
+    pretty_json,
+)
 from astra_mcp.types import ToolSpec
 from gateway.api.environments import EnvironmentFilter
 from gateway.api.seams import EnvironmentSummary
 
 __all__ = ["EnvironmentPages", "ToolView", "tool_view"]
 
-_PAGE = 50
 _MAX_QUESTIONS = 100
 """So many further questions are listed; the others are reached by their ids."""
 _MAX_GIST = 160
@@ -89,28 +93,16 @@ class EnvironmentPages:
         asked = {k: v for k, v in request.query_params.items() if v and k != "page"}
         every = self._parts.catalog.summaries()
         found, fault = _choose(every, asked)
-        number = _number(request.query_params.get("page")) or 1
-        num_pages = max(1, -(-len(found) // _PAGE))
-        number = min(number, num_pages)
-        begin = (number - 1) * _PAGE
-        shown = found[begin : begin + _PAGE]
-        query = urlencode(asked)
-        lead = partial("/environments?{}page={}".format, f"{query}&" if query else "")
+        paging = paging_of(request, "/environments", asked, len(found))
         return self._renderer.page(
             request,
             "environments",
-            rows=shown,
+            rows=found[paging.begin : paging.end],
             asked=asked,
             facets=self._facets_of(every),
             fault=fault,
-            first=begin + 1 if shown else 0,
-            last=begin + len(shown),
-            num_found=len(found),
+            paging=paging,
             num_all=len(every),
-            number=number,
-            num_pages=num_pages,
-            before=lead(number - 1) if number > 1 else None,
-            after=lead(number + 1) if number < num_pages else None,
         )
 
     def _facets_of(self, every: Sequence[EnvironmentSummary]) -> Mapping[str, Sequence[str]]:

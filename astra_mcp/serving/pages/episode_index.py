@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from astra_mcp.call_record import EpisodeId, EpisodeStatus
-from astra_mcp.compose.episodes import digest_of, source_in
+from astra_mcp.compose.episodes import digest_of, player_in, run_in, source_in
 from astra_mcp.concurrency import Pace
 from astra_mcp.errors import AstraError, RegistryError
 from gateway.episodes.archive import RecordReader
@@ -341,4 +341,6 @@ def _begun(event: Mapping[str, Any]) -> EpisodeDigest:
         calls=0,
         reward=None,
         failure=None,
+        player=player_in(event["labels"]),
+        run=run_in(event["labels"]),
     )

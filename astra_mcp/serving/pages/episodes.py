@@ -29,6 +29,7 @@ __all__ = [
     "CallView",
     "Choice",
     "EpisodePages",
+    "IndexEntry",
     "call_view",
     "call_views",
     "find_record",
@@ -59,6 +60,17 @@ class CallView:
     is_error: bool
     is_long: bool
     """Whether the result is folded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexEntry:
+    """A call or a turn in the list of those of a page, which leads to it."""
+
+    number: int
+    words: str
+    """The tools that were called, else who spoke."""
+    is_error: bool
+    solved: Sequence[int]
 
 
 def call_views(calls: Sequence[CallRecord]) -> list[CallView]:
@@ -224,9 +236,12 @@ class EpisodePages:
         )
 
     async def show_one(self, request: Request) -> Response:
-        """Show one episode, so many calls at a time."""
+        """Show one episode, so many calls at a time, or lead to one of its calls."""
         id_ = request.path_params["id"]
         path = find_record(self._parts.records, id_)
+        if request.query_params.get("to"):
+            to = _number(request.query_params["to"])
+            return self._renderer.go_to(f"/episodes/{id_}?from={to // _CALLS * _CALLS}#call-{to}")
         # In a thread: each of so many results may have a mebibyte.
         return await anyio.to_thread.run_sync(self._episode, request, id_, path)
 
@@ -249,6 +264,7 @@ class EpisodePages:
             num_calls=len(record.calls),
             num_counted=record.agent_calls,
             calls=call_views(shown),
+            index=[_entry(call) for call in shown],
             begin=begin,
             before=f"/episodes/{id_}?from={begin - _CALLS}" if begin else None,
             following=f"/episodes/{id_}?from={begin + _CALLS}"
@@ -274,6 +290,12 @@ class EpisodePages:
         path = find_record(self._parts.records, request.path_params["id"])
         content = await anyio.to_thread.run_sync(_raw_call, path, request.path_params["n"])
         return Response(content, media_type="application/json")
+
+
+def _entry(call: CallRecord) -> IndexEntry:
+    is_error = call.result is not None and call.result.is_error
+    words = cut_text(call.shown, 60).shown
+    return IndexEntry(number=call.n, words=words, is_error=is_error, solved=call.solved)
 
 
 def _raw_call(path: Path, n: int) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,12 +16,25 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from astra_mcp import __version__
+from astra_mcp.compose.runs.notes import RUN_ID_LENGTH, is_run_id
 from astra_mcp.report.html.writing import REPORT_TEMPLATES
 from astra_mcp.report.shown import shown_time
 from astra_mcp.serving.pages.assets import asset_path
 from astra_mcp.text.plain import visible
 
-__all__ = ["CUT_AT", "NAVIGATION", "SAFE_HEADERS", "CutText", "Renderer", "cut_text", "pretty_json"]
+__all__ = [
+    "CUT_AT",
+    "NAVIGATION",
+    "PAGE_SIZE",
+    "SAFE_HEADERS",
+    "CutText",
+    "Paging",
+    "Renderer",
+    "cut_text",
+    "page_number",
+    "paging_of",
+    "pretty_json",
+]
 
 NAVIGATION = (
     ("Start", "/"),
@@ -57,12 +71,51 @@ CUT_AT = 4_000
 """Characters of a text that somebody wrote; what is longer is cut, and leads to the whole."""
 
 
+PAGE_SIZE = 50
+"""Rows of a page of a list."""
+_DIGITS = 8
+"""Of the number of a page; more are of none."""
+
+
 class CutText(NamedTuple):
     """A text, or its beginning."""
 
     shown: str
     left_out: int
     """Characters that are not shown."""
+
+
+class Paging(NamedTuple):
+    """Which page of a list is shown, and where those beside it are."""
+
+    number: int
+    num_pages: int
+    num_found: int
+    begin: int
+    end: int
+    before: str | None
+    after: str | None
+
+
+def paging_of(request: Request, path: str, asked: Mapping[str, str], num_found: int) -> Paging:
+    """Find the page that an address asks for, or the last one of a list that ends before it."""
+
+    def address(number: int) -> str:
+        return f"{path}?{urlencode([*asked.items(), ('page', number)])}"
+
+    num_pages = max(1, -(-num_found // PAGE_SIZE))
+    number = min(page_number(request), num_pages)
+    end = number * PAGE_SIZE
+    before = address(number - 1) if number > 1 else None
+    after = address(number + 1) if number < num_pages else None
+    return Paging(number, num_pages, num_found, end - PAGE_SIZE, min(end, num_found), before, after)
+
+
+def page_number(request: Request) -> int:
+    """Read which page of a list an address asks for; the first one where that is no number."""
+    text = request.query_params.get("page", "")
+    is_number = text.isascii() and text.isdigit() and len(text) < _DIGITS
+    return max(1, int(text)) if is_number else 1
 
 
 def cut_text(text: str, length: int = CUT_AT) -> CutText:
@@ -104,6 +157,7 @@ class Renderer:
             navigation=NAVIGATION,
             cut_text=cut_text,
         )
+        self._environment.tests["whole_run_id"] = _is_whole_run_id
         self._environment.filters.update(
             moment=shown_time, iso=datetime.isoformat, pretty=pretty_json, figure="{:.3f}".format
         )
@@ -147,6 +201,11 @@ class Renderer:
         """Say in a page why there is nothing to see."""
         shown: Sequence[str] = lines
         return self.page(request, "fault", code=code, title=title, lines=shown)
+
+
+def _is_whole_run_id(value: object) -> bool:
+    """Tell whether a text leads to the page of a run."""
+    return isinstance(value, str) and len(value) == RUN_ID_LENGTH and is_run_id(value)
 
 
 def _finalized(value: object) -> object:

@@ -8,5 +8,5 @@ from typing import Final
 
 __all__ = ["HEAD"]
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """The last step. A database that stands there is opened without loading Alembic, which takes its time."""

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 import anyio.to_thread
 import orjson
@@ -22,7 +21,14 @@ from astra_mcp.serving.pages.registry.views import (
     scope_of,
     tools_of,
 )
-from astra_mcp.serving.pages.rendering import CutText, Renderer, cut_text, pretty_json
+from astra_mcp.serving.pages.rendering import (
+    PAGE_SIZE,
+    CutText,
+    Renderer,
+    cut_text,
+    paging_of,
+    pretty_json,
+)
 from registry.search.scope import Hit, SearchAnswer, SearchBy
 from registry.store.servers import (
     StoredServer,
@@ -38,7 +44,6 @@ from registry.store.version import catalog_version
 
 __all__ = ["RegistryPages"]
 
-_PAGE = 50
 _TOOLS = 25
 """Tools of one page, each before and after."""
 _MAX_HITS = 500
@@ -73,25 +78,20 @@ class RegistryPages:
         """Show the servers that fit, or the tools that a search finds, a page at a time."""
         asked = {k: v for k, v in request.query_params.items() if v.strip() and k != "page"}
         stats = await self._counted()
-        number = max(1, _number(request.query_params.get("page")))
-        query = urlencode(asked)
-        lead = partial("/registry?{}page={}".format, f"{query}&" if query else "")
         shown: dict[str, Any] = {
             "asked": asked,
             "stats": stats,
             "facets": facets_of(stats)._asdict(),
             "kinds_of_search": list(SearchBy),
-            "lead": lead,
         }
         if "q" in asked:
-            return await self._searched(request, asked, number, shown)
+            return await self._searched(request, asked, shown)
         where = filter_of(asked)
         read = self._parts.database.read
         total = await read(partial(count_servers, where=where))
-        num_pages = max(1, -(-total // _PAGE))
-        number = min(number, num_pages)
-        begin = (number - 1) * _PAGE
-        rows = await read(partial(page_of_servers, where=where, offset=begin, limit=_PAGE))
+        paging = paging_of(request, "/registry", asked, total)
+        at = partial(page_of_servers, where=where, offset=paging.begin, limit=PAGE_SIZE)
+        rows = await read(at)
         return self._renderer.page(
             request,
             "registry",
@@ -99,14 +99,11 @@ class RegistryPages:
             rows=rows,
             hits=None,
             fault="",
-            total=total,
-            first=begin + 1,
-            number=number,
-            num_pages=num_pages,
+            paging=paging,
         )
 
     async def _searched(
-        self, request: Request, asked: Mapping[str, str], number: int, shown: Mapping[str, Any]
+        self, request: Request, asked: Mapping[str, str], shown: Mapping[str, Any]
     ) -> Response:
         scope, by, fault = scope_of(asked)
         answer = SearchAnswer(hits=(), searched=0, embedded=0)
@@ -117,10 +114,8 @@ class RegistryPages:
             except (ConfigError, ModelError) as error:
                 fault = f"{error}; a search by words alone needs no vectors"
         total = len(answer.hits)
-        num_pages = max(1, -(-total // _PAGE))
-        number = min(number, num_pages)
-        begin = (number - 1) * _PAGE
-        hits = answer.hits[begin : begin + _PAGE]
+        paging = paging_of(request, "/registry", asked, total)
+        hits = answer.hits[paging.begin : paging.end]
         return self._renderer.page(
             request,
             "registry",
@@ -132,10 +127,7 @@ class RegistryPages:
             answer=answer,
             is_cut=total == _MAX_HITS,
             fault=fault,
-            total=total,
-            first=begin + 1,
-            number=number,
-            num_pages=num_pages,
+            paging=paging,
         )
 
     async def _counted(self) -> RegistryStats:

@@ -27,17 +27,17 @@ from astra_mcp.compose.runs.notes import (
     report_time,
     stored_report,
 )
+from astra_mcp.compose.runs.settings import settings_of
 from astra_mcp.errors import CapacityError, ConfigError
 from astra_mcp.report.html.parts import Report, shortened
 from astra_mcp.report.html.views import views_of
 from astra_mcp.report.html.writing import html_of
 from astra_mcp.serving.pages.parts import PageParts
-from astra_mcp.serving.pages.rendering import CUT_AT, Renderer
+from astra_mcp.serving.pages.rendering import CUT_AT, PAGE_SIZE, Renderer, page_number, paging_of
 from astra_mcp.serving.pages.runs.shelf import CurveShelf, Seen
 
 __all__ = ["RunPages", "RunRow", "row_of"]
 
-_PAGE = 50
 _MAX_TOGETHER = 6
 """Runs of one plot: so many looks there are."""
 _MAX_OTHERS = 30
@@ -104,13 +104,13 @@ class RunPages:
         fault = (
             "" if asked in ("", *RunKind) else f"there is no kind {asked!r}: {', '.join(RunKind)}"
         )
-        number = max(_number(request.query_params.get("page")), 1)
         kind = RunKind(asked) if asked and not fault else None
-        found = list_runs(
-            self._home, kind=kind, begin=(number - 1) * _PAGE, limit=_PAGE, seen=self._seen
-        )
-        num_pages = max(1, -(-found.num_all // _PAGE))
-        lead = partial("/runs?{}page={}".format, f"{urlencode({'kind': asked})}&" if asked else "")
+        look = partial(list_runs, self._home, kind=kind, limit=PAGE_SIZE, seen=self._seen)
+        number = page_number(request)
+        found = look(begin=(number - 1) * PAGE_SIZE)
+        paging = paging_of(request, "/runs", {"kind": asked} if asked else {}, found.num_all)
+        if paging.number < number:
+            found = look(begin=paging.begin)
         return self._renderer.page(
             request,
             "runs",
@@ -118,12 +118,8 @@ class RunPages:
             kinds=[kind.value for kind in RunKind],
             asked=asked,
             fault=fault,
-            number=number,
-            num_pages=num_pages,
-            num_all=found.num_all,
+            paging=paging,
             num_unread=found.num_unread,
-            before=lead(min(number - 1, num_pages)) if number > 1 else None,
-            after=lead(number + 1) if number < num_pages else None,
         )
 
     # --- one -------------------------------------------------------------------------------------
@@ -147,6 +143,7 @@ class RunPages:
             told = self._told(run, mark)
         report = None if told.report is None else shortened(told.report, CUT_AT)
         is_training = run.kind is RunKind.TRAINING
+        settings, settings_faults = _settings_of(run)
         page = self._renderer.page(
             request,
             "run",
@@ -156,7 +153,8 @@ class RunPages:
             is_live=told.is_unread or any(each.is_running for each in together.values()),
             report=report,
             sections=[] if report is None else views_of(report),
-            faults=told.faults,
+            faults=[*told.faults, *settings_faults],
+            settings=settings,
             together=list(together.values())[1:],
             others=[row_of(each) for each in self._others(together)] if is_training else [],
             is_training=is_training,
@@ -213,6 +211,14 @@ class RunPages:
             return self._renderer.fault(request, 404, "This run has come to nothing yet")
         headers = {"Content-Disposition": f'attachment; filename="{run.kind}-{run.id}.html"'}
         return Response(html_of(report), headers=headers, media_type="text/html")
+
+
+def _settings_of(run: KnownRun) -> tuple[Mapping[str, str], Sequence[str]]:
+    """With what a run was made; where that cannot be read, why, and the rest of its page is of use."""
+    try:
+        return settings_of(run), ()
+    except ConfigError as error:
+        return {}, [str(error)]
 
 
 def _told_of_training(seen: Seen, *, shows_all: bool) -> _Told:
@@ -298,7 +304,3 @@ def _ago(at: datetime) -> str:
             count = seconds // size
             return f"{count:,} {name}{'s' * (count != 1)} ago"
     return "just now"
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else 0

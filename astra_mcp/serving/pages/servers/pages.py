@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from urllib.parse import urlencode
 
 import anyio
 import anyio.to_thread
@@ -14,7 +13,7 @@ from starlette.routing import Route
 from astra_mcp.errors import RegistryError, UnknownNameError
 from astra_mcp.serving.pages.environments import ToolView, tool_view
 from astra_mcp.serving.pages.parts import PageParts
-from astra_mcp.serving.pages.rendering import Renderer, cut_text
+from astra_mcp.serving.pages.rendering import Renderer, cut_text, paging_of
 from astra_mcp.serving.pages.servers.transitions import ServerGraph, read_graph
 from astra_mcp.serving.pages.servers.views import author_rows, choose, server_row
 from astra_mcp.types import ServerKind, ServerStatus, ToolSpec
@@ -22,7 +21,6 @@ from gateway.api.seams import Upstream
 
 __all__ = ["ServerPages"]
 
-_PAGE = 50
 _TOOLS = 25
 """Tools of one page, each with its arguments and its schema."""
 _LOOK_SECONDS = 60.0
@@ -50,13 +48,9 @@ class ServerPages:
         asked = {k: v for k, v in request.query_params.items() if v and k != "page"}
         every = self._parts.catalog.upstreams()
         found, fault = choose(every, asked)
-        num_pages = max(1, -(-len(found) // _PAGE))
-        number = min(_number(request.query_params.get("page")) or 1, num_pages)
-        begin = (number - 1) * _PAGE
-        shown = found[begin : begin + _PAGE]
+        paging = paging_of(request, "/servers", asked, len(found))
+        shown = found[paging.begin : paging.end]
         figures, since = await self._parts.figures.of(shown)
-        query = urlencode(asked)
-        lead = partial("/servers?{}page={}".format, f"{query}&" if query else "")
         return self._renderer.page(
             request,
             "servers",
@@ -66,14 +60,8 @@ class ServerPages:
             statuses=list(ServerStatus),
             fault=fault,
             since=since,
-            first=begin + 1 if shown else 0,
-            last=begin + len(shown),
-            num_found=len(found),
+            paging=paging,
             num_all=len(every),
-            number=number,
-            num_pages=num_pages,
-            before=lead(number - 1) if number > 1 else None,
-            after=lead(number + 1) if number < num_pages else None,
         )
 
     async def show_one(self, request: Request) -> Response:

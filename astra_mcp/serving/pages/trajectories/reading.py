@@ -16,7 +16,11 @@ from astra_mcp.serving.pages.episodes import find_record
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import CutText, Renderer, cut_text
 from astra_mcp.serving.pages.trajectories.files import TrajectoryFiles, Written
-from astra_mcp.serving.pages.trajectories.turns import turns_of_record, turns_of_trajectory
+from astra_mcp.serving.pages.trajectories.turns import (
+    index_of_turns,
+    turns_of_record,
+    turns_of_trajectory,
+)
 from astra_mcp.trajectory import Message
 from gateway.episodes.archive import status_of, time_at
 from gateway.episodes.record import Record, read_record
@@ -63,9 +67,13 @@ class ReadingPages:
         yield Route("/episodes/{id}/messages/{place:int}", self.message, methods=["GET"])
 
     async def show(self, request: Request) -> Response:
-        """Show so many turns, of the trajectory where it is known, else of the record."""
+        """Show so many turns, of the trajectory where it is known, else of the record, or lead to one."""
         id_ = request.path_params["id"]
         path = find_record(self._parts.records, id_)
+        if request.query_params.get("to"):
+            to = max(1, _number(request.query_params["to"]))
+            page = (to - 1) // _TURNS * _TURNS
+            return self._renderer.go_to(f"/episodes/{id_}/trajectory?from={page}#turn-{to}")
         fault = None
         try:
             written = await self._files.read(id_)
@@ -107,6 +115,7 @@ class ReadingPages:
             "score_fault": None if written is None else written.score_fault,
             "dimensions": [] if written is None else list(_dimensions(written.score)),
             "turns": turns,
+            "index": index_of_turns(turns, begin),
             "num_turns": num_turns,
             "begin": begin,
             "before": address % (begin - _TURNS) if begin else None,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from astra_mcp.call_record import CallRecord
-from astra_mcp.serving.pages.episodes import CallView, call_view, call_views
+from astra_mcp.serving.pages.episodes import CallView, IndexEntry, call_view, call_views
 from astra_mcp.serving.pages.rendering import CutText, cut_text, pretty_json
 from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.trajectory import (
@@ -22,7 +22,7 @@ from astra_mcp.trajectory import (
 from astra_mcp.types import ToolResult
 from gateway.episodes.record import Record
 
-__all__ = ["Turn", "turns_of_record", "turns_of_trajectory"]
+__all__ = ["Turn", "index_of_turns", "turns_of_record", "turns_of_trajectory"]
 
 _LONG = 600
 """Characters; a longer text of the system or the user is folded."""
@@ -48,6 +48,27 @@ class Turn:
     thought: CutText | None = None
     calls: Sequence[TurnCall] = ()
     is_folded: bool = False
+
+
+def index_of_turns(turns: Sequence[Turn], begin: int) -> Sequence[IndexEntry]:
+    """Name each turn of a page by what it calls, with what failed and what was solved.
+
+    Args:
+        turns: Of the page.
+        begin: How many come before them.
+    """
+    return [_entry(number, turn) for number, turn in enumerate(turns, start=begin + 1)]
+
+
+def _entry(number: int, turn: Turn) -> IndexEntry:
+    views = [call.view for call in turn.calls]
+    names = dict.fromkeys(view.call.shown for view in views)
+    return IndexEntry(
+        number=number,
+        words=cut_text(", ".join(names) or turn.who, 60).shown,
+        is_error=any(view.is_error for view in views),
+        solved=sorted({solved for view in views for solved in view.call.solved}),
+    )
 
 
 def turns_of_record(record: Record, begin: int, end: int) -> tuple[list[Turn], int]:
