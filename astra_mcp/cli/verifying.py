@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from astra_mcp.cli.usage import print_usage
 from astra_mcp.compose.bundles import find_bundles, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings, load_settings
-from astra_mcp.compose.verdicts import StoredVerdicts
+from astra_mcp.compose.verdicts import StoredJudgements, StoredVerdicts
 from astra_mcp.concurrency import map_concurrently
 from astra_mcp.environments.acceptance import Verdict, verdict_of_faults, verify_bundle
 from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
@@ -141,7 +141,10 @@ async def _examine(
 
                 verify = partial(verify_bundle, sandbox=sandbox, hear=hear)
                 found, known = await verify_or_remember(item, verify, store, again=again)
-                row = _Row(found, await _judge_all(item, found, sandbox, judge), known)
+                judgements = await _judge_all(item, found, sandbox, judge)
+                if judgements:
+                    StoredJudgements(settings.home).keep(item, judgements)
+                row = _Row(found, judgements, known)
                 progress.advance(task, waiting)  # the main question, and what was not examined
                 return row
 

@@ -1,9 +1,16 @@
-"""The acceptance, and its verdicts under the home, a small file for each (its ``VerdictStore``)."""
+"""The acceptance and what it and judges said of bundles, under the home.
+
+Verdicts of the acceptance have a small file each (its ``VerdictStore``). What judges said is a line for each
+time in one file, which lists can read whole.
+"""
 
 import logging
+import os
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,11 +21,20 @@ from astra_mcp.compose.settings import Settings
 from astra_mcp.environments.acceptance.remembered import acceptance_version, verify_or_remember
 from astra_mcp.environments.acceptance.verdict import FailedCheck, Verdict
 from astra_mcp.environments.bundle import Bundle
+from astra_mcp.environments.judging.judgement import Judgement, Question, judged
 from astra_mcp.environments.verifiers import open_verifiers
 from astra_mcp.sandbox import SandboxReport
 from astra_mcp.synthesis.environments.publication import Acceptance
+from astra_mcp.types import FrozenModel
 
-__all__ = ["StoredVerdicts", "open_acceptance", "versioned_acceptance"]
+__all__ = [
+    "Judged",
+    "JudgedBundle",
+    "StoredJudgements",
+    "StoredVerdicts",
+    "open_acceptance",
+    "versioned_acceptance",
+]
 
 _log = logging.getLogger("astra_mcp.registry")
 _verdicts = TypeAdapter(Verdict)
@@ -61,6 +77,76 @@ class StoredVerdicts:
 
 def _head(body: bytes) -> bytes:
     return sha256(body).hexdigest().encode()
+
+
+class Judged(StrEnum):
+    """What a judge's votes came to."""
+
+    SOUND = "sound"
+    UNSOUND = "unsound"
+    UNDECIDED = "undecided"
+
+
+_JUDGED = {True: Judged.SOUND, False: Judged.UNSOUND, None: Judged.UNDECIDED}
+
+
+class JudgedBundle(FrozenModel):
+    """What was said of one bundle."""
+
+    content_hash: str
+    judged: Judged
+    against: tuple[Question, ...] = ()
+    """Questions that were decided against it."""
+    at: datetime
+
+
+class StoredJudgements:
+    """What judges said; of a bundle the last holds, and a changed bundle is another one."""
+
+    def __init__(self, home: Path) -> None:
+        """Look for it in the home; nothing is made there before the first one is kept."""
+        self._file = home / "judgements.jsonl"
+        self._stamp: tuple[int, int] | None = None
+        self._known: Mapping[str, JudgedBundle] = {}
+
+    def keep(self, bundle: Bundle, judgements: Sequence[Judgement]) -> None:
+        """Keep what was said; what cannot be written is logged, and can be asked for again at no cost."""
+        said = JudgedBundle(
+            content_hash=bundle.content_hash,
+            judged=_JUDGED[judged(judgements)],
+            against=tuple(dict.fromkeys(j.question for j in judgements if j.verdict is False)),
+            at=datetime.now(UTC),
+        )
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._file.open(
+                "ab"
+            ) as file:  # at once, and apart from a line that was broken off
+                file.write(b"\n" + said.model_dump_json().encode() + b"\n")
+        except OSError as error:
+            _log.warning("what a judge said cannot be kept: %s", error)
+
+    def known(self) -> Mapping[str, JudgedBundle]:
+        """Read all by the bundles' content hashes; again where more was kept since."""
+        try:
+            found = os.stat(self._file)
+            stamp = found.st_size, found.st_mtime_ns
+            if stamp != self._stamp:
+                self._known = {said.content_hash: said for said in self._read()}
+                self._stamp = stamp
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            _log.warning("what judges said cannot be read: %s", error)
+        return self._known
+
+    def _read(self) -> Iterator[JudgedBundle]:
+        for number, line in enumerate(self._file.read_bytes().splitlines(), start=1):
+            try:
+                if line:
+                    yield JudgedBundle.model_validate_json(line)
+            except ValidationError:
+                _log.warning("%s:%d is not what a judge said", self._file, number)
 
 
 @asynccontextmanager

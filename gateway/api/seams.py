@@ -348,6 +348,11 @@ class EnvironmentInfo(FrozenModel):
     """Whether interactive endpoints show it; None where that is not known."""
 
     @property
+    def content_hash(self) -> str:
+        """Of all that it is made of: its version."""
+        return self.version
+
+    @property
     def num_tools(self) -> int:
         """How many tools it has."""
         return len(self.tools)
@@ -359,6 +364,11 @@ class EnvironmentSummary(Protocol):
     @property
     def name(self) -> str:
         """Unique among all servers."""
+        ...
+
+    @property
+    def content_hash(self) -> str:
+        """Of all that it is made of."""
         ...
 
     @property

@@ -6,6 +6,8 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from astra_mcp.completions import Answer, CompletionRequest, Refusal, Reply, open_completions
+from astra_mcp.compose.verdicts import StoredJudgements
+from astra_mcp.environments.loading import load_bundle
 
 from command_line import Cli
 from workshop import Workshop, both, put, remove
@@ -40,6 +42,9 @@ def test_the_judge_is_shown_beside_the_acceptance_and_changes_none_of_it(
         "needed_dependencies"
     ]
     assert (done.told["model_calls"], done.told["cached_calls"]) == (6, 0)
+    (kept,) = StoredJudgements(home).known().values()
+    assert kept.content_hash == load_bundle(workshop.path).content_hash
+    assert (kept.judged, kept.against) == ("unsound", ("needed_dependencies",))
     assert again.returncode == 1
     assert "1 of 5 votes failed: the judge model 'scripted' failed" in again.stderr
     assert "hidden_answers: unclear (0 yes, 0 no, 0 unclear, 1 failed)" in again.stdout

@@ -4,7 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from astra_mcp.compose.verdicts import StoredVerdicts
+import pytest
+
+from astra_mcp.compose.verdicts import StoredJudgements, StoredVerdicts
 from astra_mcp.environments.acceptance import Check, FailedCheck, Verdict, remembered
 from astra_mcp.environments.acceptance.remembered import (
     DECIDING,
@@ -14,8 +16,10 @@ from astra_mcp.environments.acceptance.remembered import (
 from astra_mcp.environments.acceptance.verdict import Spent
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.creation import create_bundle
+from astra_mcp.environments.judging.judgement import Answer, Judgement, Question, Vote
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.sandbox import SandboxLimits
+from servers.bundled import bundled_folder
 
 REFUSED = Verdict("ash", (FailedCheck(Check.ECHOED_ANSWER, "it is", "x"),), Spent(1, 2, 0.5, 3.0))
 SLOW = Verdict("ash", (FailedCheck(Check.LIMITS, "too slow"),))
@@ -88,3 +92,35 @@ def test_all_that_the_acceptance_imports_is_part_of_its_version() -> None:
 def test_other_limits_are_another_acceptance() -> None:
     usual, longer = SandboxLimits(), SandboxLimits(hard_seconds=9.0)
     assert acceptance_version(usual, "zygote") != acceptance_version(longer, "zygote")
+
+
+def test_the_last_judgement_of_a_bundle_holds_and_damage_costs_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = tmp_path / "home"
+    one, other = (
+        load_bundle(bundled_folder() / n) for n in ("rental-move-in", "cinema-family-outing")
+    )
+    said = StoredJudgements(home)
+    assert said.known() == {}
+    for answer in (Answer.NO, Answer.YES):
+        said.keep(one, [Judgement(Question.SAME_SUBJECT, (Vote(answer, ""),))])
+    with (home / "judgements.jsonl").open("a") as file:
+        file.write('{"content_hash": "broken of')
+    said.keep(other, [Judgement(Question.SAME_SUBJECT, (Vote(None, ""),))])
+    found = said.known()
+    assert {hash_: each.judged for hash_, each in found.items()} == {
+        one.content_hash: "sound",
+        other.content_hash: "undecided",
+    }
+    assert "judgements.jsonl:5 is not what a judge said" in caplog.text
+    assert said.known() is found
+
+
+def test_a_judgement_that_cannot_be_kept_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "home").write_text("a file")
+    bundle = load_bundle(bundled_folder() / "rental-move-in")
+    StoredJudgements(tmp_path / "home").keep(bundle, [])
+    assert "what a judge said cannot be kept" in caplog.text

@@ -5,13 +5,16 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from astra_mcp.compose.verdicts import Judged, JudgedBundle
 from astra_mcp.environments.acceptance.verdict import Check, FailedCheck, Spent, Verdict
 from astra_mcp.environments.bundle import SubTask
+from astra_mcp.environments.judging.judgement import Question
 from astra_mcp.environments.loading import load_bundle
 from astra_mcp.serving.pages.graph import draw
 from astra_mcp.testing import InMemoryCatalog
@@ -51,6 +54,31 @@ async def test_a_list_takes_filters_that_hold_at_once(shown: ShownGateway) -> No
     assert names_in(await shown.page("/environments?page=7&domain=")) != []
     hostile = await shown.page("/environments?domain=%22%3E%3Cscript%3E&q=%22%3E%3Cscript%3E")
     assert "<script>" not in hostile
+
+
+async def test_what_a_judge_said_of_an_environment_is_shown_and_chosen_by(
+    shown: ShownGateway,
+) -> None:
+    before = await shown.page("/environments")
+    assert "judged" not in before
+    assert "No model has judged it" in await shown.page(f"/environments/{BUNDLED}")
+    said = JudgedBundle(
+        content_hash=make_catalog().environment(BUNDLED).content_hash,
+        judged=Judged.UNSOUND,
+        against=(Question.SAME_SUBJECT,),
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    (shown.home / "judgements.jsonl").write_text(said.model_dump_json())
+    for path in ("/environments", "/environments?judged=unsound"):
+        page = await shown.page(path)
+        assert BUNDLED in names_in(page)
+        assert page.count("judged unsound") == 1
+    assert names_in(await shown.page("/environments?judged=no")) == ["awful", "harbour"]
+    assert names_in(await shown.page("/environments?judged=sound")) == []
+    assert "judged is sound, unsound" in await shown.page("/environments?judged=perhaps")
+    one = await shown.page(f"/environments/{BUNDLED}")
+    assert "judged unsound" in one
+    assert "<code>same_subject</code>" in one
 
 
 async def test_the_list_says_how_many_questions_each_has(

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from astra_mcp.compose.settings import Settings
+from astra_mcp.compose.verdicts import StoredJudgements
 from astra_mcp.environments.acceptance.verdict import Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.serving.pages.access import LoginLinks
@@ -176,6 +177,7 @@ async def open_shown_gateway(
             tool_search=tool_search,
             bundle_of=bundles.get,
             verdict_of=verdict_of,
+            judgements=StoredJudgements(home),
         )
         pages = PagesApp(parts, links or LoginLinks())
         async with (

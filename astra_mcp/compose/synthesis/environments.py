@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from astra_mcp.compose.bundles import BundlePublisher, open_bundle_sandbox
 from astra_mcp.compose.settings import Settings
 from astra_mcp.compose.synthesis.runs import alone, serve_words
-from astra_mcp.compose.verdicts import versioned_acceptance
+from astra_mcp.compose.verdicts import StoredJudgements, versioned_acceptance
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.environments.judging.asking import judge_bundle
 from astra_mcp.environments.judging.judgement import Judgement
@@ -101,8 +101,12 @@ async def run_synthesis(
             accepting = versioned_acceptance(settings, sandbox.report)
             acceptance, version = await opened.enter_async_context(accepting)
 
+            said = StoredJudgements(settings.home)
+
             async def judged(bundle: Bundle) -> Sequence[Judgement]:
-                return await judge_bundle(judge, recipe.num_judge_votes, bundle, sandbox)
+                found = await judge_bundle(judge, recipe.num_judge_votes, bundle, sandbox)
+                said.keep(bundle, found)
+                return found
 
             parts = Parts(
                 generator=generator,

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from astra_mcp.compose.verdicts import Judged, JudgedBundle
 from astra_mcp.environments.acceptance.verdict import Verdict
 from astra_mcp.environments.bundle import Bundle, Question
 from astra_mcp.serving.pages.fields import ArgumentField, fields_of, has_form
@@ -38,6 +39,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[\u3002\uff01\uff1f])")
 _FACETS = ("domain", "language", "scenario_type", "hops", "family")
 _NAMES = {"scenario_type": "type"}
 """What an address calls a facet, where that is another word."""
+_NOT_JUDGED = "no"
 _VERIFIED: Mapping[str, bool | None] = {"": None, "yes": True, "no": False}
 
 
@@ -92,7 +94,8 @@ class EnvironmentPages:
         """Show those that fit, a page at a time."""
         asked = {k: v for k, v in request.query_params.items() if v and k != "page"}
         every = self._parts.catalog.summaries()
-        found, fault = _choose(every, asked)
+        known = await anyio.to_thread.run_sync(self._parts.judgements.known)
+        found, fault = _choose(every, asked, known)
         paging = paging_of(request, "/environments", asked, len(found))
         return self._renderer.page(
             request,
@@ -100,6 +103,8 @@ class EnvironmentPages:
             rows=found[paging.begin : paging.end],
             asked=asked,
             facets=self._facets_of(every),
+            known=known,
+            judged=(*Judged, _NOT_JUDGED) if known or "judged" in asked else (),
             fault=fault,
             paging=paging,
             num_all=len(every),
@@ -122,6 +127,7 @@ class EnvironmentPages:
         await catalog.upstream(name).prepare()
         info = catalog.environment(name)
         bundle, verdict = await anyio.to_thread.run_sync(self._look_into, name)
+        known = await anyio.to_thread.run_sync(self._parts.judgements.known)
         asked = None if bundle is None else bundle.asking(question).document
         questions = catalog.questions(name)
         prompt, gold = cut_text(catalog.question(name, question)), catalog.gold(name, question)
@@ -141,6 +147,7 @@ class EnvironmentPages:
                 tools=[tool_view(tool) for tool in info.tools],
                 gold=gold,
                 verdict=verdict,
+                judged=known.get(info.content_hash),
             )
 
         return await anyio.to_thread.run_sync(render)
@@ -161,7 +168,9 @@ def _values(every: Sequence[EnvironmentSummary], facet: str) -> Sequence[str]:
 
 
 def _choose(
-    every: Sequence[EnvironmentSummary], asked: Mapping[str, str]
+    every: Sequence[EnvironmentSummary],
+    asked: Mapping[str, str],
+    known: Mapping[str, JudgedBundle],
 ) -> tuple[Sequence[EnvironmentSummary], str]:
     """Find those that fit what an address asks for; and what of it cannot be, in words."""
     hops, verified = _number(asked.get("hops")), asked.get("verified", "")
@@ -169,6 +178,9 @@ def _choose(
         return (), f"hops is a number, not {asked['hops']!r}"
     if verified not in _VERIFIED:
         return (), f"verified is yes or no, not {verified!r}"
+    judged = asked.get("judged")
+    if judged is not None and judged not in {*Judged, _NOT_JUDGED}:
+        return (), f"judged is {', '.join(Judged)} or {_NOT_JUDGED}, not {judged!r}"
     wanted = EnvironmentFilter(
         domain=asked.get("domain"),
         language=asked.get("language"),
@@ -178,10 +190,16 @@ def _choose(
         verified=_VERIFIED[verified],
     )
     found = every if wanted == EnvironmentFilter() else [s for s in every if wanted.fits(s)]
+    if judged is not None:
+        found = [s for s in found if _judged_word(known.get(s.content_hash)) == judged]
     words = asked.get("q", "").casefold()
     if words:
         found = [s for s in found if words in s.name or words in s.title.casefold()]
     return found, ""
+
+
+def _judged_word(said: JudgedBundle | None) -> str:
+    return _NOT_JUDGED if said is None else said.judged
 
 
 def _number(text: str | None) -> int | None:

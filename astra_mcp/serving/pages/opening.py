@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from astra_mcp.compose.catalog import GatewayParts, PublishedCatalog
 from astra_mcp.compose.settings import Settings
-from astra_mcp.compose.verdicts import StoredVerdicts
+from astra_mcp.compose.verdicts import StoredJudgements, StoredVerdicts
 from astra_mcp.environments.acceptance.remembered import acceptance_version
 from astra_mcp.environments.acceptance.verdict import Verdict
 from astra_mcp.environments.bundle import Bundle
@@ -58,6 +58,7 @@ class OwnPages:
                 tool_search=tool_search,
                 bundle_of=_bundles_of(parts.catalog),
                 verdict_of=_verdicts_of(parts.settings),
+                judgements=StoredJudgements(parts.settings.home),
             )
             yield PagesApp(shown, self._links)
 

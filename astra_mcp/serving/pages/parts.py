@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from astra_mcp.compose.verdicts import StoredJudgements
 from astra_mcp.environments.acceptance.verdict import Verdict
 from astra_mcp.environments.bundle import Bundle
 from astra_mcp.serving.pages.episode_index import EpisodeIndex
@@ -37,6 +38,8 @@ class PageParts:
     """The bundle of an environment that is prepared; None for one that has none."""
     verdict_of: Callable[[Bundle], Verdict | None]
     """What the acceptance said of a bundle; None where nobody knows."""
+    judgements: StoredJudgements
+    """What judges said of bundles."""
 
     @property
     def records(self) -> Path:
