@@ -110,10 +110,16 @@ class StoredJudgements:
         self._known: Mapping[str, JudgedBundle] = {}
 
     def keep(self, bundle: Bundle, judgements: Sequence[Judgement]) -> None:
-        """Keep what was said; what cannot be written is logged, and can be asked for again at no cost."""
+        """Keep what was said; what cannot be written is logged, and can be asked for again at no cost.
+
+        Nothing is kept where nothing is decided because the model failed.
+        """
+        outcome = judged(judgements)
+        if outcome is None and any(vote.answer is None for j in judgements for vote in j.votes):
+            return
         said = JudgedBundle(
             content_hash=bundle.content_hash,
-            judged=_JUDGED[judged(judgements)],
+            judged=_JUDGED[outcome],
             against=tuple(dict.fromkeys(j.question for j in judgements if j.verdict is False)),
             at=datetime.now(UTC),
         )

@@ -107,7 +107,8 @@ def test_the_last_judgement_of_a_bundle_holds_and_damage_costs_one_line(
         said.keep(one, [Judgement(Question.SAME_SUBJECT, (Vote(answer, ""),))])
     with (home / "judgements.jsonl").open("a") as file:
         file.write('{"content_hash": "broken of')
-    said.keep(other, [Judgement(Question.SAME_SUBJECT, (Vote(None, ""),))])
+    said.keep(other, [Judgement(Question.SAME_SUBJECT, (Vote(Answer.UNCLEAR, ""),))])
+    said.keep(one, [Judgement(Question.SAME_SUBJECT, (Vote(None, "it did not answer"),))])
     found = said.known()
     assert {hash_: each.judged for hash_, each in found.items()} == {
         one.content_hash: "sound",

@@ -170,6 +170,19 @@ async def test_one_episode_is_shown_call_by_call_and_its_record_is_handed_over(
         assert (await shown.browser.get(f"/episodes/{wrong}")).status_code == 404
 
 
+async def test_a_damaged_record_is_told_in_one_line_of_the_log(
+    shown: ShownGateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    id_ = "d" * 32
+    record = shown.home / "records" / f"{id_}.jsonl"
+    record.write_bytes(b"null\n")
+    for path in (f"/episodes/{id_}", f"/episodes/{id_}/trajectory", f"/episodes/{id_}/beside"):
+        caplog.clear()
+        assert "cannot be read" in await shown.page(path, code=422)
+        assert not [each for each in caplog.records if each.exc_info]
+    record.unlink()
+
+
 async def test_a_huge_result_is_cut_and_leads_to_the_whole(shown: ShownGateway) -> None:
     limits = {"result_bytes": 16 << 20}
     request = EpisodeRequest.model_validate(

@@ -173,10 +173,10 @@ async def test_a_stream_ends_with_its_session_and_with_a_viewer_who_takes_nothin
     async with open_shown_gateway(make_catalog(), tmp_path / "home", migrated) as shown:
         async with watching(shown) as viewer:
             await viewer.hear(1)
-            monkeypatch.setattr(live_list.time, "time", lambda: 1e12)
+            assert (await shown.send("/logout")).status_code == 303
             with anyio.fail_after(5):
                 await viewer.done.wait()
-        monkeypatch.undo()
+        await shown.log_in(shown.browser)
         monkeypatch.setattr(live_list, "_SEND_SECONDS", 0.01)
         monkeypatch.setattr(Viewer, "send", _takes_nothing)
         async with watching(shown) as stuck:

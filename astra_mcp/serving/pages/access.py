@@ -106,9 +106,12 @@ class Sessions:
         if not hmac.compare_digest(signature.encode(), self._sign("session", told).encode()):
             return None
         until, _, id_ = told.partition(".")
-        if int(until) <= self._now() or (self._ended / told).exists():
-            return None
-        return Session(id_, self._sign("form", id_), float(until))
+        found = Session(id_, self._sign("form", id_), float(until))
+        return found if self.lasts(found) else None
+
+    def lasts(self, session: Session) -> bool:
+        """Tell whether its time is not over and nobody has ended it."""
+        return self._now() < session.until and not self._file(session).exists()
 
     def end(self, session: Session) -> None:
         """Take its cookie no more, whoever has a copy of it.
@@ -121,7 +124,10 @@ class Sessions:
             until = old.name.partition(".")[0]
             if until.isdecimal() and int(until) <= self._now():
                 old.unlink(missing_ok=True)  # another process may have been faster
-        (self._ended / f"{int(session.until)}.{session.id}").touch(mode=0o600)
+        self._file(session).touch(mode=0o600)
+
+    def _file(self, session: Session) -> Path:
+        return self._ended / f"{int(session.until)}.{session.id}"
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.digest(self._key, f"{purpose}\0{text}".encode(), "sha256").hex()

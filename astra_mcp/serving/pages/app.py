@@ -7,6 +7,7 @@ that session: no page has to look after that itself.
 import logging
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from astra_mcp.errors import (
     CapacityError,
     EpisodeEndedError,
     NotAvailableError,
+    RecordError,
     RegistryError,
     ShortageError,
     UnknownNameError,
@@ -66,6 +68,7 @@ _STATUS: tuple[tuple[type[AstraError], int, str], ...] = (
     (WorkerError, 503, "A worker does not answer"),
     (RegistryError, 503, "The registry does not answer"),
     (UpstreamError, 502, "A server failed"),
+    (RecordError, 422, "A record cannot be read"),
 )
 _REFERRER_WITH_FORMS = "same-origin"
 """Where nothing is ever told, browsers send forms with an origin of ``null``, which the gate takes for a
@@ -157,6 +160,7 @@ class PagesApp:
         request.scope["session"] = session
         if session is None:
             return self._ask_for_login(request, 401)
+        request.scope["session_lasts"] = partial(self._sessions.lasts, session)
         refusal = await self._refuse_form(request, session)
         return refusal or await self._find(request)
 

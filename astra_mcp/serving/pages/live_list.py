@@ -6,7 +6,7 @@ handed to each of them as the same bytes.
 """
 
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 
@@ -18,7 +18,6 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from astra_mcp.errors import RegistryError
-from astra_mcp.serving.pages.access import Session
 from astra_mcp.serving.pages.episodes import Choice, list_view
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import Renderer
@@ -96,18 +95,20 @@ class LiveList:
         if self.num_viewers >= _MAX_VIEWERS:
             words = f"{_MAX_VIEWERS} streams are open: load the page again to see what is new"
             return PlainTextResponse(words, 503, {"Retry-After": "60"})
-        session: Session = request.scope["session"]
-        events = self._events(choice, session.until, request.headers.get("last-event-id", ""))
+        lasts: Callable[[], bool] = request.scope["session_lasts"]
+        events = self._events(choice, lasts, request.headers.get("last-event-id", ""))
         return _EventStream(events)
 
-    async def _events(self, choice: Choice, until: float, sent: str) -> AsyncGenerator[bytes]:
+    async def _events(
+        self, choice: Choice, lasts: Callable[[], bool], sent: str
+    ) -> AsyncGenerator[bytes]:
         feed = self._feeds.get(choice) or _Feed(self._parts, self._renderer, choice)
         self._feeds[choice] = feed
         feed.num_viewers += 1
         try:
             yield _FIRST
             spoke_at = time.monotonic()
-            while time.time() < until:
+            while lasts():
                 await feed.look()
                 if feed.event and feed.digest != sent:
                     sent = feed.digest
