@@ -1,5 +1,7 @@
 """Noting what a command runs in the home, and saying where its page is."""
 
+import os
+import shlex
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +54,9 @@ def _say_where(home: Path, run: NotedRun) -> None:
         return
     running = find_gateway(home)
     command = f"astra-mcp open {run.id}"
+    named = os.environ.get("ASTRA_MCP_HOME", "")
+    if named and not Path(named).expanduser().is_absolute():  # of this folder alone
+        command = f"cd {shlex.quote(os.getcwd())} && {command}"
     if running is None or not running.has_pages:
         say.print(f"to see it in a browser: {command}")
         return

@@ -156,6 +156,26 @@ def test_what_may_also_be_null_has_the_field_of_what_it_is_else(
     assert read_fields(schema, [field], {"argument:it": ""}) == ({}, {})
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("sesame\r\n soy \r\n\r\n", ["sesame", "soy"]),
+        ('["sesame", "soy"]', ["sesame", "soy"]),
+        ("soy", ["soy"]),
+        ("[]", []),
+    ],
+)
+def test_a_list_of_texts_is_written_one_a_line_or_as_json(written: str, meant: list[str]) -> None:
+    items = {"$ref": "#/$defs/Allergen"}
+    definitions = {"Allergen": {"type": "string", "enum": ["sesame", "soy"]}}
+    schema = {**schema_of(it={"type": "array", "items": items}), "$defs": definitions}
+    (field,) = fields_of(schema)
+    assert (field.kind, field.example) == (FieldKind.LINES, '["sesame"]')
+    assert field.type_words == "array, one a line of sesame, soy"
+    assert read_fields(schema, [field], {"argument:it": written}) == ({"it": meant}, {})
+    assert "it" in read_fields(schema, [field], {"argument:it": "wheat"})[1]
+
+
 def test_what_is_required_and_may_be_null_is_null_where_it_is_left_empty() -> None:
     schema = {**schema_of(it={"type": ["integer", "null"]}), "required": ["it"]}
     (field,) = fields_of(schema)

@@ -22,6 +22,23 @@ def a_training(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(("home", "is_of_a_folder"), [("home", True), ("/elsewhere", False)])
+def test_a_home_of_one_folder_is_named_with_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    home: str,
+    is_of_a_folder: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASTRA_MCP_HOME", home)
+    with noted(Path("home"), RunKind.ROLLOUT, command="rollout", name="n", key="k") as run:
+        run.tell("1 of 1")
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"astra-mcp open {run.id}" in told
+    assert (f"cd {tmp_path} && astra-mcp open" in told) is is_of_a_folder
+
+
 def test_a_noted_run_is_listed_shown_and_written_as_a_page(tmp_path: Path) -> None:
     cli = Cli(tmp_path / "home")
     folder = a_training(tmp_path / "grpo")

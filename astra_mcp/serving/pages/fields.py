@@ -51,6 +51,8 @@ class FieldKind(StrEnum):
     """One of some values."""
     BOOLEAN = "boolean"
     """Yes or no: a choice of two."""
+    LINES = "lines"
+    """A list of texts, one a line, or as JSON."""
     JSON = "json"
     """An object, a list, or what may be of several types."""
 
@@ -111,7 +113,7 @@ def _field(
 ) -> ArgumentField:
     part, is_nullable = what
     choices = _choices(part)
-    kind = FieldKind.CHOICE if choices else _kind(part)
+    kind = FieldKind.CHOICE if choices else _kind(part, root)
     if kind is FieldKind.BOOLEAN:
         choices = (("true", "yes"), ("false", "no"))
     description = part.get("description")
@@ -121,7 +123,7 @@ def _field(
         kind=kind,
         description=description if isinstance(description, str) else "",
         is_required=is_required,
-        type_words=type_words(part, root, is_nullable=is_nullable),
+        type_words=_words_of(part, root, kind, is_nullable=is_nullable),
         is_nullable=is_nullable and "null" not in [json for json, _ in choices],
         choices=choices,
         example=_example(part, root, kind),
@@ -130,17 +132,27 @@ def _field(
     )
 
 
+def _words_of(
+    part: Mapping[str, Any], root: Mapping[str, Any], kind: FieldKind, *, is_nullable: bool
+) -> str:
+    said = type_words(part, root, is_nullable=is_nullable)
+    if kind is not FieldKind.LINES:
+        return said
+    values = ", ".join(shown for _, shown in _choices(narrowed(part["items"], root).part))
+    return f"{said}, one a line{f' of {values}' if values else ''}"
+
+
 def _example(part: Mapping[str, Any], root: Mapping[str, Any], kind: FieldKind) -> str:
     examples = part.get("examples")
     shown = part.get("default", examples[0] if isinstance(examples, list) and examples else None)
     if kind is FieldKind.BOOLEAN and isinstance(shown, bool):
         return "yes" if shown else "no"
-    if kind is FieldKind.JSON and not shown:
+    if kind in (FieldKind.JSON, FieldKind.LINES) and not shown:
         return json.dumps(sample(part, root), ensure_ascii=False)
     return "" if shown is None else _shown(shown)
 
 
-def _kind(part: Mapping[str, Any]) -> FieldKind:
+def _kind(part: Mapping[str, Any], root: Mapping[str, Any]) -> FieldKind:
     kinds = {
         "string": FieldKind.TEXT,
         "integer": FieldKind.INTEGER,
@@ -150,6 +162,8 @@ def _kind(part: Mapping[str, Any]) -> FieldKind:
     named = part.get("type")
     if named == "string" and part.get("format") == "date" and "pattern" not in part:
         return FieldKind.DATE
+    if named == "array" and narrowed(part.get("items"), root).part.get("type") == "string":
+        return FieldKind.LINES
     return kinds.get(named, FieldKind.JSON) if isinstance(named, str) else FieldKind.JSON
 
 
@@ -207,12 +221,21 @@ def _read(field: ArgumentField, written: str) -> JsonValue:
         case FieldKind.DATE:
             return _read_date(written.strip())
         case FieldKind.CHOICE | FieldKind.BOOLEAN:
-            if written not in [value for value, _ in field.choices]:
-                is_choice = field.kind is FieldKind.CHOICE
-                raise ValueError("choose one of the list" if is_choice else "choose yes or no")
-            return json.loads(written)
-        case FieldKind.JSON:
-            return _read_json(written, field.example)
+            return _read_choice(field, written)
+        case FieldKind.JSON | FieldKind.LINES:
+            is_json = field.kind is FieldKind.JSON or written.lstrip().startswith(("[", "{"))
+            return _read_json(written, field.example) if is_json else _lines(written)
+
+
+def _read_choice(field: ArgumentField, written: str) -> JsonValue:
+    if written not in [value for value, _ in field.choices]:
+        is_choice = field.kind is FieldKind.CHOICE
+        raise ValueError("choose one of the list" if is_choice else "choose yes or no")
+    return json.loads(written)
+
+
+def _lines(written: str) -> JsonValue:
+    return [line for each in written.splitlines() if (line := each.strip())]
 
 
 def _read_date(written: str) -> JsonValue:
