@@ -54,6 +54,8 @@ async def test_the_list_says_at_once_what_a_record_says(tmp_path: Path, migrated
         for query, wanted in {
             "source=harb": [live.id, good],
             "min_reward=0.9": [good],
+            "min_reward=1": [good],
+            "min_reward=1.001": [],
             "max_reward=0.1": [bad],
             "status=open": [live.id],
             "status=closed&source=awful": [bad],

@@ -115,6 +115,22 @@ async def test_a_training_is_read_on_while_it_runs(shown: ShownGateway, folder: 
     assert ("Clip</h3>" in every, "Clip</h3>" in second.text) == (True, False)
 
 
+async def test_a_page_of_several_trainings_is_another_once_one_of_them_ends(
+    shown: ShownGateway, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    log(tmp_path / "other", 2)
+    with a_run(shown, "training", "first", key="ended", place=folder) as first:
+        pass
+    with a_run(shown, "training", "second", key="goes on", place=tmp_path / "other") as second:
+        address = f"/runs/{first.id}?with={second.id}"
+        before = await shown.browser.get(address)
+        known = {"If-None-Match": before.headers["ETag"]}
+        assert (await shown.browser.get(address, headers=known)).status_code == 304
+    after = await shown.browser.get(address, headers=known)
+    assert (after.status_code, "data-again" in after.text) == (200, False)
+
+
 async def test_trainings_stand_in_one_plot_whatever_their_names(
     shown: ShownGateway, folder: Path, tmp_path: Path
 ) -> None:

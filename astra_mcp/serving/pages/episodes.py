@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 _PAGE = 50
+_HALF_A_DIGIT = 0.0005
+"""Of a reward as it is shown, with three decimals: a whole one is 0.9999999, and asked for as 1."""
 _ASKED = ("source", "status", "min_reward", "max_reward", "interactive")
 """What a list can be asked for; the rest of an address is of no list."""
 _CALLS = 200
@@ -159,9 +161,9 @@ class Choice:
         asked = {name: query[name] for name in _ASKED if query.get(name)}
         given = tuple(asked.items())
         rewards: dict[str, float | None] = {}
-        for name in ("min_reward", "max_reward"):
+        for name, by in (("min_reward", -_HALF_A_DIGIT), ("max_reward", _HALF_A_DIGIT)):
             try:
-                rewards[name] = float(asked[name]) if name in asked else None
+                rewards[name] = float(asked[name]) + by if name in asked else None
             except ValueError:
                 return cls(given, fault=f"{name} is a number, not {asked[name]!r}")
         status = asked.get("status")

@@ -73,6 +73,7 @@ CUT_AT = 4_000
 
 PAGE_SIZE = 50
 """Rows of a page of a list."""
+_LARGE = 1e6
 _DIGITS = 8
 """Of the number of a page; more are of none."""
 
@@ -109,6 +110,11 @@ def paging_of(request: Request, path: str, asked: Mapping[str, str], num_found: 
     before = address(number - 1) if number > 1 else None
     after = address(number + 1) if number < num_pages else None
     return Paging(number, num_pages, num_found, end - PAGE_SIZE, min(end, num_found), before, after)
+
+
+def shown_figure(value: float) -> str:
+    """Write a reward or a share: three decimals, and no long row of digits."""
+    return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.3g}"
 
 
 def page_number(request: Request) -> int:
@@ -159,7 +165,7 @@ class Renderer:
         )
         self._environment.tests["whole_run_id"] = _is_whole_run_id
         self._environment.filters.update(
-            moment=shown_time, iso=datetime.isoformat, pretty=pretty_json, figure="{:.3f}".format
+            moment=shown_time, iso=datetime.isoformat, pretty=pretty_json, figure=shown_figure
         )
 
     def url(self, path: str) -> str:
