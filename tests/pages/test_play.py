@@ -128,6 +128,17 @@ async def test_json_reaches_the_tool_as_it_is(shown: ShownGateway) -> None:
     assert 'class="badge error"' in await shown.page(f"{path}/play")
 
 
+async def test_a_long_text_reaches_the_tool_and_a_million_values_do_not(
+    shown: ShownGateway,
+) -> None:
+    path = await opened(shown)
+    for ship in ("x" * 500_000, "\u8239" * 60_000):
+        assert (await called(shown, path, "weigh", ship=ship)).status_code == 303
+    many = await called(shown, path, "weigh", json=f'{{"ship": [{"1," * 100_000}1]}}')
+    assert many.status_code == 422
+    assert "names and values are accepted" in many.text
+
+
 async def test_a_form_that_is_sent_twice_makes_one_call(shown: ShownGateway) -> None:
     path = await opened(shown)
     for _ in range(2):

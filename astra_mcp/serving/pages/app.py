@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from urllib.parse import parse_qsl, quote, urlsplit
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Match, Route
@@ -267,12 +268,8 @@ class PagesApp:
         """Read the form of a request that changes something; an answer where it is not this session's."""
         if request.method in ("GET", "HEAD"):
             return None
-        try:
-            text = (await request.body()).decode()
-            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
-        except ValueError:
-            pairs = []
-        form = dict(pairs)
+        body = await request.body()
+        form = await anyio.to_thread.run_sync(_read_form, body)  # megabytes take long to read
         if not is_known(form.pop("form_token", ""), (session.form_token,)):
             return self._renderer.fault(
                 request,
@@ -282,3 +279,11 @@ class PagesApp:
             )
         request.scope["form"] = form
         return None
+
+
+def _read_form(body: bytes) -> dict[str, str]:
+    """Read what a browser sends of a form; nothing where it is none, or has too many fields."""
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS))
+    except ValueError:
+        return {}

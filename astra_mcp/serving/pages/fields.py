@@ -22,6 +22,7 @@ from astra_mcp.serving.pages.argument_types import (
     schema_object,
     type_words,
 )
+from astra_mcp.text.json_bounds import bounds_fault
 from astra_mcp.text.strict_json import parse_strict
 from astra_mcp.types import JsonObject, JsonValue
 
@@ -257,6 +258,9 @@ def _read_number(written: str) -> JsonValue:
 
 
 def _read_json(written: str, example: str) -> JsonValue:
+    fault = bounds_fault(written.encode("utf-8", "replace"))
+    if fault is not None:
+        raise ValueError(fault)
     try:
         return cast("JsonValue", parse_strict(written))
     except RecursionError:
