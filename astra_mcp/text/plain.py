@@ -6,9 +6,10 @@ __all__ = ["one_line", "visible"]
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
+    "\xad\u115f\u1160\u180e\u200b\u2060-\u2064\u3164\uffa0\U000e0000-\U000e007f]"
 )
-"""Controls, marks that turn the direction of text, halves of characters, and tags that nobody sees."""
+"""Controls, marks that turn the direction of text, halves of characters, and what nobody sees: blanks of no
+width, soft hyphens, fillers and tags. Joiners stay, which scripts and emoji need."""
 
 
 def visible(text: str) -> str:
