@@ -38,6 +38,9 @@ async def test_every_address_answers_401_without_a_session(shown: ShownGateway) 
         kept = [(b"Cookie", f"astra_mcp_8420={cookie}".encode("latin-1"))]
         assert (await shown.stranger.get("/environments", headers=kept)).status_code == 401
     assert len(addresses(shown)) > 15
+    assert {method for method, _ in addresses(shown)} == {"GET", "HEAD", "POST"}
+    wrong = await shown.browser.put("/environments")
+    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, HEAD")
 
 
 async def test_every_answer_forbids_frames_foreign_content_and_keeping(shown: ShownGateway) -> None:
@@ -181,7 +184,7 @@ async def test_a_form_of_nobody_or_of_another_session_does_nothing(shown: ShownG
         answer = await shown.browser.post(path, content=sent)
         assert answer.status_code == 403
         assert answer.headers["Content-Security-Policy"]
-    assert (await shown.browser.put(path)).status_code == 403
+    assert (await shown.browser.put(path)).status_code == 405
     assert shown.episodes.count_open() == before
     foreign = {"Origin": "http://localhost:3000"}
     token = form_token(await shown.page("/"))

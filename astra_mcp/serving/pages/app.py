@@ -266,7 +266,7 @@ class PagesApp:
 
     async def _refuse_form(self, request: Request, session: Session) -> Response | None:
         """Read the form of a request that changes something; an answer where it is not this session's."""
-        if request.method in ("GET", "HEAD"):
+        if request.method != "POST":  # GET changes nothing, and no page takes another method
             return None
         body = await request.body()
         form = await anyio.to_thread.run_sync(_read_form, body)  # megabytes take long to read

@@ -32,6 +32,7 @@ from astra_mcp.errors import CapacityError, ConfigError
 from astra_mcp.report.html.parts import Report, shortened
 from astra_mcp.report.html.views import views_of
 from astra_mcp.report.html.writing import html_of
+from astra_mcp.report.shown import shown_time
 from astra_mcp.serving.pages.parts import PageParts
 from astra_mcp.serving.pages.rendering import CUT_AT, PAGE_SIZE, Renderer, page_number, paging_of
 from astra_mcp.serving.pages.runs.shelf import CurveShelf, Seen
@@ -300,6 +301,8 @@ _SPANS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 def _ago(at: datetime) -> str:
     """Say how long ago a moment was."""
     seconds = int((datetime.now(UTC) - at).total_seconds())
+    if seconds < 0:  # by another clock
+        return f"at {shown_time(at)}"
     for size, name in _SPANS:
         if seconds >= size:
             count = seconds // size

@@ -331,5 +331,7 @@ def _object_in(line: bytes) -> dict[str, object]:
 def _words_of(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return ": ".join(
+            [*([".".join(map(str, first["loc"]))] if first["loc"] else []), first["msg"]]
+        )
     return "it nests too deeply" if isinstance(error, RecursionError) else str(error)
