@@ -134,6 +134,22 @@ async def test_trainings_stand_in_one_plot_whatever_their_names(
     assert (await shown.browser.get(f"/runs/{one.id}?with=r000000000000")).status_code == 404
 
 
+async def test_a_page_of_several_trainings_is_new_when_any_of_them_ends(
+    shown: ShownGateway, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    log(tmp_path / "other", 2)
+    with a_run(shown, "training", "one", place=folder) as one:
+        pass
+    with a_run(shown, "training", "two", place=tmp_path / "other") as two:
+        address = f"/runs/{one.id}?with={two.id}"
+        first = await shown.browser.get(address)
+        known = {"If-None-Match": first.headers["ETag"]}
+        assert (await shown.browser.get(address, headers=known)).status_code == 304
+    ended = await shown.browser.get(address, headers=known)
+    assert (ended.status_code, "data-again" in ended.text) == (200, False)
+
+
 async def test_figures_that_cannot_be_read_are_named_and_the_rest_is_shown(
     shown: ShownGateway, folder: Path
 ) -> None:

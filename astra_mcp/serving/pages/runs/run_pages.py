@@ -3,7 +3,7 @@
 Everything is read and rendered in threads, of which few work at once: a file may be large, or its disk slow.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -131,13 +131,13 @@ class RunPages:
         if run.kind is RunKind.TRAINING:
             with self._shelf.lock:
                 seen = self._shelf.look(together)
-                tag = _tag(run, seen.mark, shows_all)
+                tag = _tag(together.values(), seen.mark, shows_all)
                 if request.headers.get("if-none-match") == tag:
                     return Response(status_code=304, headers={"ETag": tag})
                 told = _told_of_training(seen, shows_all=shows_all)
         else:
             mark = str(report_time(self._home, run))
-            tag = _tag(run, mark, shows_all)
+            tag = _tag([run], mark, shows_all)
             if request.headers.get("if-none-match") == tag:
                 return Response(status_code=304, headers={"ETag": tag})
             told = self._told(run, mark)
@@ -246,8 +246,9 @@ def _address(together: Mapping[str, KnownRun], *, shows_all: bool, at: str = "")
     return f"/runs/{first.id}{at}{'?' if asked else ''}{urlencode(asked)}"
 
 
-def _tag(run: KnownRun, mark: str, shows_all: bool) -> str:
-    told = f"{run.state}\n{run.is_gone}\n{run.note.model_dump_json()}\n{shows_all}\n{mark}"
+def _tag(shown: Iterable[KnownRun], mark: str, shows_all: bool) -> str:
+    runs = "\n".join(f"{run.state}\n{run.is_gone}\n{run.note.model_dump_json()}" for run in shown)
+    told = f"{runs}\n{shows_all}\n{mark}"
     return f'"{sha256(told.encode()).hexdigest()[:32]}"'
 
 
