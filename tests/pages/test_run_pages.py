@@ -115,22 +115,6 @@ async def test_a_training_is_read_on_while_it_runs(shown: ShownGateway, folder: 
     assert ("Clip</h3>" in every, "Clip</h3>" in second.text) == (True, False)
 
 
-async def test_a_page_of_several_trainings_is_another_once_one_of_them_ends(
-    shown: ShownGateway, folder: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "other").mkdir()
-    log(tmp_path / "other", 2)
-    with a_run(shown, "training", "first", key="ended", place=folder) as first:
-        pass
-    with a_run(shown, "training", "second", key="goes on", place=tmp_path / "other") as second:
-        address = f"/runs/{first.id}?with={second.id}"
-        before = await shown.browser.get(address)
-        known = {"If-None-Match": before.headers["ETag"]}
-        assert (await shown.browser.get(address, headers=known)).status_code == 304
-    after = await shown.browser.get(address, headers=known)
-    assert (after.status_code, "data-again" in after.text) == (200, False)
-
-
 async def test_trainings_stand_in_one_plot_whatever_their_names(
     shown: ShownGateway, folder: Path, tmp_path: Path
 ) -> None:
@@ -148,6 +132,22 @@ async def test_trainings_stand_in_one_plot_whatever_their_names(
     assert re.findall(r"</svg> ([^<]+)<", legend[1]) == [f"same {one.id}", f"same {two.id}"]
     assert f'value="{two.id}" checked' in page
     assert (await shown.browser.get(f"/runs/{one.id}?with=r000000000000")).status_code == 404
+
+
+async def test_a_page_of_several_trainings_is_new_when_any_of_them_ends(
+    shown: ShownGateway, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    log(tmp_path / "other", 2)
+    with a_run(shown, "training", "one", place=folder) as one:
+        pass
+    with a_run(shown, "training", "two", place=tmp_path / "other") as two:
+        address = f"/runs/{one.id}?with={two.id}"
+        first = await shown.browser.get(address)
+        known = {"If-None-Match": first.headers["ETag"]}
+        assert (await shown.browser.get(address, headers=known)).status_code == 304
+    ended = await shown.browser.get(address, headers=known)
+    assert (ended.status_code, "data-again" in ended.text) == (200, False)
 
 
 async def test_figures_that_cannot_be_read_are_named_and_the_rest_is_shown(

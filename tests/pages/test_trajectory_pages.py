@@ -322,12 +322,47 @@ async def test_a_long_line_that_is_being_written_is_not_read_again(
     with file.open("a") as more:
         more.write(whole[300:] + whole.replace("a" * 32, "b" * 32))
     assert await index.line("b" * 32) == whole.replace("a" * 32, "b" * 32).encode()
-    assert len(await index.line("a" * 32) or b"") == len(whole)
+    with file.open("r+") as other:
+        other.seek(150)
+        other.write("x")
+    assert await index.line("a" * 32) == whole.encode()
     file.write_text(begin + "y" * 300)
     assert await index.line("a" * 32) is None
     file.write_text(f'{begin}"}}\n{whole.replace("a" * 32, "c" * 32)}')
     assert await index.line("a" * 32) == f'{begin}"}}\n'.encode()
     assert await index.line("c" * 32) == whole.replace("a" * 32, "c" * 32).encode()
+
+
+async def test_a_file_that_is_rewritten_in_place_is_read_anew_where_it_is_longer_or_as_long(
+    tmp_path: Path,
+) -> None:
+    index, path = files.TrajectoryFiles(tmp_path), tmp_path / "run.jsonl"
+    first, second, third = (trajectory_of(c * 32, *SPOKEN) for c in "abc")
+    told = [json.dumps(each.as_line()) + "\n" for each in (first, second, third)]
+    path.write_text(told[0] + told[1])
+    assert await index.read("b" * 32) is not None
+    path.write_text(told[2] + "\n" + told[1] + told[0])
+    found = [await index.read(c * 32) is not None for c in "abc"]
+    assert found == [True, True, True]
+    score = json.dumps(score_of(third).as_line()) + "\n"
+    path.write_text(told[2] + "\n" + told[1] + told[0] + score)
+    assert await index.read("c" * 32) is not None
+    path.write_text(score + told[0] + told[1] + "\n" + told[2])
+    shown = await index.read("c" * 32)
+    assert shown is not None
+    assert shown.score is not None
+    assert [await index.line(c * 32) for c in "abc"] == [line.encode() for line in told]
+
+
+async def test_a_place_whose_line_was_joined_or_parted_is_looked_for_anew(tmp_path: Path) -> None:
+    index, path = files.TrajectoryFiles(tmp_path), tmp_path / "run.jsonl"
+    line = json.dumps(trajectory_of("a" * 32, *SPOKEN).as_line())
+    path.write_text(line + "   \n")
+    assert await index.read("a" * 32) is not None
+    path.write_text(line + "\nno\n")
+    assert await index.line("a" * 32) == f"{line}\n".encode()
+    path.write_text(line + " \n \n")
+    assert await index.read("a" * 32) is not None
 
 
 async def test_what_cannot_be_read_is_said_and_the_record_is_shown(

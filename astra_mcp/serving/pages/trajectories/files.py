@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -34,7 +34,9 @@ _MAX_BYTES = 8 << 20
 _PIECE_BYTES = 1 << 20
 """Of a longer line so much is held at once, and the part that has no end yet is not read again."""
 _KNOWN_BYTES = 64
-"""Of the end of such a part, by which one that was written anew is told."""
+"""Before the place up to which was read, by which a file that was written anew is told."""
+_MAX_TRIES = 3
+"""To find a trajectory and its score in files that are rewritten just now."""
 _HEAD_BYTES = 16 << 10
 """Within so much of a line its agent stands, unless its source is longer."""
 _LINE = re.compile(
@@ -49,6 +51,7 @@ _AGENT = re.compile(
 _log = logging.getLogger("astra_mcp.pages")
 
 Kind = Literal["trajectory", "score"]
+Found = TypeVar("Found")
 
 
 class Player(NamedTuple):
@@ -61,6 +64,10 @@ class Player(NamedTuple):
     def shown(self) -> str:
         """In a word or two."""
         return self.model or self.name
+
+
+class _MovedError(Exception):
+    """Something else stands where a line was noted."""
 
 
 class _Place(NamedTuple):
@@ -82,7 +89,7 @@ class _File:
     num_seen: int = 0
     """Bytes behind those, of a long line that has no end yet."""
     known: bytes = b""
-    """The last ones of these."""
+    """The last ones of all these."""
     is_gone: bool = False
 
 
@@ -127,23 +134,21 @@ class TrajectoryFiles:
         Raises:
             NotAvailableError: It is too long to be shown, or cannot be read.
         """
-        await self._catch_up()
-        for _ in range(2):  # a file may be rewritten just now
-            place = self._find("trajectory", episode)
-            if place is None:
-                return None
-            found = await anyio.to_thread.run_sync(self._read, place, episode)
-            if found is not None:
-                return found
-            place.file.is_gone = True
-            await self._catch_up()
-        return None
+        return await self._settled(self._read, episode)
 
     async def line(self, episode: str) -> bytes | None:
         """Give the line of a trajectory as it is; None where there is none."""
-        await self._catch_up()
-        place = self._find("trajectory", episode)
-        return None if place is None else await anyio.to_thread.run_sync(_line_at, place)
+        return await self._settled(self._line, episode)
+
+    async def _settled(self, read: Callable[[str], Found | None], episode: str) -> Found | None:
+        """Read what is noted of an episode, and note it anew where it has moved."""
+        for _ in range(_MAX_TRIES):
+            await self._catch_up()
+            try:
+                return await anyio.to_thread.run_sync(read, episode)
+            except _MovedError:
+                continue
+        return None
 
     # --- the index ---------------------------------------------------------------------------------
 
@@ -169,6 +174,8 @@ class TrajectoryFiles:
             if left <= 0:
                 self.is_complete = False
                 break
+            if _is_rewritten(file):
+                file = self._anew(path, found)
             left -= self._index(file, left)
             if left <= 0 and file.num_read + file.num_seen < found.st_size:
                 self.is_complete = False
@@ -193,45 +200,48 @@ class TrajectoryFiles:
             _log.warning("left out of the trajectories: %s (%s)", path, error.strerror)
 
     def _known(self, path: Path, found: os.stat_result) -> _File:
-        node = (found.st_dev, found.st_ino)
         known = self._files.get(path)
         if (
             known is not None
-            and known.node == node
+            and known.node == (found.st_dev, found.st_ino)
             and found.st_size >= known.num_read + known.num_seen
             and not known.is_gone
         ):
             return known
-        if known is not None:
-            known.is_gone = True
-        self._files[path] = _File(path, node)
+        return self._anew(path, found)
+
+    def _anew(self, path: Path, found: os.stat_result) -> _File:
+        """Forget what was read of a file."""
+        if path in self._files:
+            self._files[path].is_gone = True
+        self._files[path] = _File(path, (found.st_dev, found.st_ino))
         return self._files[path]
 
     def _index(self, file: _File, limit: int) -> int:
         """Note where the lines of a file stand that are not known yet; answers how much was read."""
-        taken, seen, known = 0, 0, b""
+        taken, seen, known = 0, file.num_seen, file.known
+        known_of_whole = known
         try:
             with file.path.open("rb") as lines:
-                seen = _seen_before(file, lines)
-                known = file.known if seen else b""
                 lines.seek(file.num_read + seen)
                 while taken < limit and (piece := lines.readline(_PIECE_BYTES)):
                     taken += len(piece)
+                    known = (known + piece[-_KNOWN_BYTES:])[-_KNOWN_BYTES:]
                     if not piece.endswith(b"\n"):
-                        seen, known = seen + len(piece), (known + piece)[-_KNOWN_BYTES:]
+                        seen += len(piece)
                         continue
                     head = piece
                     if seen:
                         head = os.pread(lines.fileno(), _HEAD_BYTES, file.num_read)
                     self._note(file, head, seen + len(piece))
                     file.num_read += seen + len(piece)
-                    seen, known = 0, b""
+                    seen, known_of_whole = 0, known
         except OSError as error:
             file.is_gone = True
             self._leave_out(file.path, error)
         is_long = seen >= _PIECE_BYTES  # a short one is being written, and read again
         file.num_seen = seen if is_long else 0
-        file.known = known if is_long else b""
+        file.known = known if is_long else known_of_whole
         return taken
 
     def _note(self, file: _File, line: bytes, length: int) -> None:
@@ -249,16 +259,19 @@ class TrajectoryFiles:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def _read(self, place: _Place, episode: str) -> Written | None:
-        """Read what stands there; None where it is not what was noted."""
+    def _line(self, episode: str) -> bytes | None:
+        place = self._find("trajectory", episode)
+        return None if place is None else _line_at(place, "trajectory", episode)
+
+    def _read(self, episode: str) -> Written | None:
+        place = self._find("trajectory", episode)
+        if place is None:
+            return None
         if place.length > _MAX_BYTES:
             size = f"{place.length / (1 << 20):.0f} MiB"
             msg = f"the trajectory of this episode has {size}, and a page shows {_MAX_BYTES >> 20} at most"
             raise NotAvailableError(f"{msg}: it stands in {place.file.path.name}")
-        line = _line_at(place)
-        begins = None if line is None else _LINE.match(line)
-        if line is None or begins is None or begins[1].decode() != episode:
-            return None
+        line = _line_at(place, "trajectory", episode)
         try:
             trajectory = Trajectory.from_line(_object_in(line))
         except (ValueError, RecursionError) as error:
@@ -271,11 +284,11 @@ class TrajectoryFiles:
 
     def _score(self, episode: str, trajectory: Trajectory) -> tuple[Score | None, str | None]:
         place = self._find("score", episode)
-        if place is not None and place.length > _MAX_BYTES:
-            return None, f"the score in {place.file.path.name} is too long to be shown"
-        line = None if place is None else _line_at(place)
-        if place is None or line is None:
+        if place is None:
             return None, None
+        if place.length > _MAX_BYTES:
+            return None, f"the score in {place.file.path.name} is too long to be shown"
+        line = _line_at(place, "score", episode)
         try:
             score = Score.from_line(_object_in(line))
         except (ValueError, RecursionError) as error:
@@ -285,12 +298,14 @@ class TrajectoryFiles:
         return score, None
 
 
-def _seen_before(file: _File, lines: BinaryIO) -> int:
-    """Say how much of a line without an end need not be read again."""
+def _is_rewritten(file: _File) -> bool:
+    """Whether something else stands before the place up to which a file was read."""
     at = file.num_read + file.num_seen - len(file.known)
-    if file.num_seen and os.pread(lines.fileno(), len(file.known), at) == file.known:
-        return file.num_seen
-    return 0
+    try:
+        with file.path.open("rb") as lines:
+            return os.pread(lines.fileno(), len(file.known), at) != file.known
+    except OSError:  # who reads on says it
+        return False
 
 
 def _stat_of(path: Path) -> os.stat_result | None:
@@ -312,13 +327,26 @@ def _player_of(line: bytes) -> Player | None:
     return Player(name or "", model)
 
 
-def _line_at(place: _Place) -> bytes | None:
+def _line_at(place: _Place, kind: Kind, episode: str) -> bytes:
+    """Read the line that was noted.
+
+    Raises:
+        _MovedError: No whole line stands there, or another one; the file is to be read anew.
+    """
+    before = min(place.begin, 1)
     try:
         with place.file.path.open("rb") as file:
-            file.seek(place.begin)
-            return file.read(place.length)
+            file.seek(place.begin - before)
+            found = file.read(before + place.length)
     except OSError:  # it has gone since
-        return None
+        found = b""
+    line, begins = found[before:], _LINE.match(found, before)
+    is_whole = found[:before] in (b"", b"\n") and line.find(b"\n") == place.length - 1
+    noted = (episode, kind == "score")
+    if is_whole and begins and (begins[1].decode(), begins[2] is not None) == noted:
+        return line
+    place.file.is_gone = True
+    raise _MovedError
 
 
 def _object_in(line: bytes) -> dict[str, object]:
