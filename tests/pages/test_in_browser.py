@@ -14,6 +14,8 @@ import pytest
 from astra_mcp.compose.runs.notes import RunKind, note_run
 from astra_mcp.pipeline import ItemStatus, Outcome, StoredItem
 from astra_mcp.report.html.parts import (
+    Bar,
+    BarChart,
     DataColumn,
     DataTable,
     Histogram,
@@ -268,7 +270,9 @@ def runs(served: ServedHome, folder: Path) -> Sequence[str]:
         bins=[(0.1, 2), (0.9, 7)],
         bin_width=0.2,
     )
-    sections = [Section(title="What was played", lead=HOSTILE, parts=[table, rewards])]
+    bars = [Bar(label=HOSTILE, count=3, reference=0.5), Bar(label="other", count=1)]
+    kinds = BarChart(caption=HOSTILE, what="questions", bars=bars, reference=HOSTILE)
+    sections = [Section(title="What was played", lead=HOSTILE, parts=[table, rewards, kinds])]
     figures = [KeyFigure(label="mean reward", value="0.750")]
     report = Report(title="Rollout", key_figures=figures, sections=sections)
     kind = RunKind.ROLLOUT
