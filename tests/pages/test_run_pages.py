@@ -115,6 +115,28 @@ async def test_a_training_is_read_on_while_it_runs(shown: ShownGateway, folder: 
     assert ("Clip</h3>" in every, "Clip</h3>" in second.text) == (True, False)
 
 
+async def test_thousands_of_figures_come_a_page_at_a_time_and_a_file_says_what_it_leaves_out(
+    shown: ShownGateway, folder: Path
+) -> None:
+    log(folder, 4, **{f"signals/number_{n}": n for n in range(1000)})
+    with a_run(shown, "training", "wide", place=folder) as run:
+        address = f"/runs/{run.id}?figures=all"
+        first = await shown.browser.get(address)
+        last = await shown.page(f"{address}&page=99")
+        known = {"If-None-Match": first.headers["ETag"]}
+        second = await shown.browser.get(f"{address}&page=2", headers=known)
+    assert first.text.count("data-plot ") == 200
+    assert "Figures 1 to 200 of 1,003" in first.text
+    assert f'href="/runs/{run.id}?figures=all&amp;page=2"' in first.text
+    assert second.status_code == 200
+    assert f'data-again="/runs/{run.id}?figures=all&amp;page=2"' in second.text
+    assert last.count("data-plot ") == 3
+    assert "Number 999 (" in last
+    whole = await shown.browser.get(f"/runs/{run.id}/file")
+    assert whole.text.count("data-plot ") == 500
+    assert "503 further figures are not drawn here" in whole.text
+
+
 async def test_trainings_stand_in_one_plot_whatever_their_names(
     shown: ShownGateway, folder: Path, tmp_path: Path
 ) -> None:

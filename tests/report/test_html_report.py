@@ -32,6 +32,7 @@ from astra_mcp.report.html.parts import (
 )
 from astra_mcp.report.html.plots import y_ends_of
 from astra_mcp.report.html.stored import read_report, report_bytes
+from astra_mcp.report.html.views import views_of
 from astra_mcp.report.html.writing import html_of, require_writable, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"' <!-- \u202e &amp;"
@@ -379,6 +380,29 @@ def test_a_stored_report_that_cannot_be_shown_is_refused(tmp_path: Path, part: P
     (tmp_path / "r.json").write_bytes(report_bytes(report))
     with pytest.raises(ConfigError, match="holds no report"):
         read_report(tmp_path / "r.json")
+
+
+def test_a_row_leads_to_pages_of_the_gateway_alone() -> None:
+    own = ["/environments/harbour", "/episodes?q=a%20b", "/"]
+    foreign = [
+        "javascript:alert(1)",
+        "//a.example",
+        "/\\a.example",
+        "/\t/a.example",
+        "a",
+        " /a",
+        "/a\n",
+    ]
+    table = DataTable(
+        caption="c",
+        columns=[DataColumn(name="a")],
+        rows=[(path,) for path in own + foreign],
+        paths=own + foreign,
+    )
+    ((_, (view,)),) = views_of(Report(title="t", sections=[Section(title="s", parts=[table])]))
+    assert isinstance(view.part, DataTable)
+    assert [*view.part.paths] == own + [""] * len(foreign)
+    assert [row for (row,) in view.part.rows] == own + foreign
 
 
 def test_numbers_at_the_ends_of_their_range_are_drawn() -> None:

@@ -20,7 +20,7 @@ from astra_mcp.report.html.parts import (
 from training.signals.health.alarms import ALARMS
 from training.signals.health.structure import State
 
-__all__ = ["MAX_POINTS", "figure_of", "report_of", "report_of_curves", "titles_of"]
+__all__ = ["MAX_POINTS", "figure_of", "report_of", "report_of_curves", "sections_of"]
 
 MAX_POINTS = 400
 """Of a line."""
@@ -109,7 +109,12 @@ def report_of(folders: Sequence[Path]) -> Report:
 
 
 def report_of_curves(
-    runs: Mapping[str, Curves], *, max_points: int = MAX_POINTS, of: Sequence[str] | None = None
+    runs: Mapping[str, Curves],
+    *,
+    max_points: int = MAX_POINTS,
+    of: Sequence[str] | None = None,
+    begin: int = 0,
+    max_plots: int | None = None,
 ) -> Report:
     """Make a report of the figures of runs.
 
@@ -117,13 +122,14 @@ def report_of_curves(
         runs: By their names; some may have none yet.
         max_points: Of a line; beyond, neighbours are taken together.
         of: Titles of the sections of plots; None for all.
+        begin: So many figures are left out before the first that is drawn.
+        max_plots: Figures that are drawn at most; None for all.
     """
-    measured = dict.fromkeys(key for curves in runs.values() for key in curves.names)
-    plots = {
-        title: [*_plots(title, keys, runs, max_points)]
-        for title, keys in _sections(measured).items()
-        if of is None or title in of
-    }
+    found = sections_of(runs.values(), of=of)
+    drawn = _some(found, begin, None if max_plots is None else begin + max_plots)
+    num_left_out = sum(map(len, found.values())) - sum(map(len, drawn.values()))
+    left_out = f" {num_left_out:,} further figures are not drawn here." if num_left_out else ""
+    plots = {title: [*_plots(title, keys, runs, max_points)] for title, keys in drawn.items()}
     begun = {name: curves for name, curves in runs.items() if curves.last}
     alarms = [_alarm_table(begun), *plots.pop(_ALARMS, ())]
     sections = [
@@ -133,16 +139,35 @@ def report_of_curves(
     ]
     return Report(
         title="Runs of training",
-        lead="Figures by step; a line for each run.",
+        lead=f"Figures by step; a line for each run.{left_out}",
         key_figures=_key_figures(*begun.values()) if len(begun) == 1 else (),
         sections=[section for section in sections if not all(map(is_empty, section.parts))],
         footer=f"Written by astra-mcp {__version__}.",
     )
 
 
-def titles_of(runs: Iterable[Curves]) -> Sequence[str]:
-    """Name the sections of plots that the figures of runs have."""
-    return [*_sections(dict.fromkeys(key for curves in runs for key in curves.names))]
+def sections_of(
+    runs: Iterable[Curves], *, of: Sequence[str] | None = None
+) -> Mapping[str, Sequence[str]]:
+    """Name the figures of runs that are drawn, by the titles of their sections.
+
+    Args:
+        runs: Some may have no figures yet.
+        of: Titles of the sections; None for all.
+    """
+    found = _sections(dict.fromkeys(key for curves in runs for key in curves.names))
+    return {title: keys for title, keys in found.items() if of is None or title in of}
+
+
+def _some(
+    sections: Mapping[str, Sequence[str]], begin: int, end: int | None
+) -> Mapping[str, Sequence[str]]:
+    """Choose figures by their places in all sections together."""
+    placed = [(title, key) for title, keys in sections.items() for key in keys][begin:end]
+    chosen: dict[str, list[str]] = {}
+    for title, key in placed:
+        chosen.setdefault(title, []).append(key)
+    return chosen
 
 
 def _sections(measured: Iterable[str]) -> Mapping[str, Sequence[str]]:

@@ -1,7 +1,8 @@
 """Parts as templates take them: figures written down, bars with lengths, plots with drawings."""
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from markupsafe import Markup
@@ -19,6 +20,9 @@ from astra_mcp.report.html.parts import (
 from astra_mcp.report.html.plots import Plot, plot_of, script_json
 
 __all__ = ["View", "views_of"]
+
+_OWN_PATH = re.compile(r"/(?![/\\])[^\x00-\x20]*")
+"""Of a gateway's pages: a stored report may lead nowhere else. Browsers leave tabs and newlines out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,8 @@ def views_of(report: Report) -> list[tuple[Section, list[View]]]:
 
 def _view(part: Part) -> View:
     if isinstance(part, DataTable):
-        return View(kind="table", part=part)
+        paths = [path if _OWN_PATH.fullmatch(path) else "" for path in part.paths]
+        return View(kind="table", part=replace(part, paths=paths))
     if isinstance(part, BarChart):
         return View(kind="bars", part=part, bars=tuple(_drawn_bars(part)))
     if isinstance(part, Reading):

@@ -98,18 +98,25 @@ class Paging(NamedTuple):
     after: str | None
 
 
-def paging_of(request: Request, path: str, asked: Mapping[str, str], num_found: int) -> Paging:
+def paging_of(
+    request: Request,
+    path: str,
+    asked: Mapping[str, str] | Sequence[tuple[str, str]],
+    num_found: int,
+    size: int = PAGE_SIZE,
+) -> Paging:
     """Find the page that an address asks for, or the last one of a list that ends before it."""
+    pairs = [*asked.items()] if isinstance(asked, Mapping) else [*asked]
 
     def address(number: int) -> str:
-        return f"{path}?{urlencode([*asked.items(), ('page', number)])}"
+        return f"{path}?{urlencode([*pairs, ('page', number)])}"
 
-    num_pages = max(1, -(-num_found // PAGE_SIZE))
+    num_pages = max(1, -(-num_found // size))
     number = min(page_number(request), num_pages)
-    end = number * PAGE_SIZE
+    end = number * size
     before = address(number - 1) if number > 1 else None
     after = address(number + 1) if number < num_pages else None
-    return Paging(number, num_pages, num_found, end - PAGE_SIZE, min(end, num_found), before, after)
+    return Paging(number, num_pages, num_found, end - size, min(end, num_found), before, after)
 
 
 def shown_figure(value: float) -> str:

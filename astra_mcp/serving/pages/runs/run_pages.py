@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from typing import TypeVar
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import anyio
 import anyio.to_thread
@@ -34,7 +34,14 @@ from astra_mcp.report.html.views import views_of
 from astra_mcp.report.html.writing import html_of
 from astra_mcp.report.shown import shown_time
 from astra_mcp.serving.pages.parts import PageParts
-from astra_mcp.serving.pages.rendering import CUT_AT, PAGE_SIZE, Renderer, page_number, paging_of
+from astra_mcp.serving.pages.rendering import (
+    CUT_AT,
+    PAGE_SIZE,
+    Paging,
+    Renderer,
+    page_number,
+    paging_of,
+)
 from astra_mcp.serving.pages.runs.shelf import CurveShelf, Seen
 
 __all__ = ["RunPages", "RunRow", "row_of"]
@@ -45,6 +52,8 @@ _MAX_OTHERS = 30
 """Trainings that can be chosen beside one; others are named in the address."""
 _MAX_POINTS, _MAX_POINTS_OF_ALL = 120, 60
 """Of a line on a page, of few figures or all of them; a file has more."""
+_MAX_PLOTS, _MAX_PLOTS_OF_FILE = 200, 500
+"""Figures that are drawn on one page, and in a file."""
 _OVERVIEW = ("Rewards", "Loss", "Batches", "Form of turns")
 _AT_ONCE = 2
 _WAIT_SECONDS = 20.0
@@ -63,6 +72,8 @@ class _Told:
     """Whether the next look reads more of what there is already."""
     has_more: bool = False
     """Whether there are figures that the overview leaves out."""
+    paging: Paging | None = None
+    """Of the figures of a training."""
 
 
 class RunPages:
@@ -132,10 +143,12 @@ class RunPages:
         if run.kind is RunKind.TRAINING:
             with self._shelf.lock:
                 seen = self._shelf.look(together)
-                tag = _tag(together.values(), seen.mark, shows_all)
+                asks = f"{seen.mark}\n{page_number(request)}"
+                tag = _tag(together.values(), asks, shows_all)
                 if request.headers.get("if-none-match") == tag:
                     return Response(status_code=304, headers={"ETag": tag})
-                told = _told_of_training(seen, shows_all=shows_all)
+                address = _address(together, shows_all=shows_all)
+                told = _told_of_training(seen, request, address, shows_all=shows_all)
         else:
             mark = str(report_time(self._home, run))
             tag = _tag([run], mark, shows_all)
@@ -161,7 +174,8 @@ class RunPages:
             is_training=is_training,
             shows_all=shows_all,
             other_figures=_address(together, shows_all=not shows_all) if told.has_more else None,
-            here_again=_address(together, shows_all=shows_all),
+            here_again=_at_page(_address(together, shows_all=shows_all), told.paging),
+            paging=told.paging,
             file=_address(together, shows_all=False, at="/file"),
         )
         page.headers["ETag"] = tag
@@ -205,7 +219,7 @@ class RunPages:
 
             with self._shelf.lock:
                 seen = self._shelf.look(self._together(run, request.query_params.getlist("with")))
-                report = report_of_curves(seen.curves)
+                report = report_of_curves(seen.curves, max_plots=_MAX_PLOTS_OF_FILE)
         else:
             report = self._told(run, "").report
         if report is None or not (report.sections or report.key_figures):
@@ -222,23 +236,36 @@ def _settings_of(run: KnownRun) -> tuple[Mapping[str, str], Sequence[str]]:
         return {}, [str(error)]
 
 
-def _told_of_training(seen: Seen, *, shows_all: bool) -> _Told:
+def _told_of_training(seen: Seen, request: Request, address: str, *, shows_all: bool) -> _Told:
     # A gateway without a look at a training needs none of what knows their figures.
-    from astra_mcp.compose.runs.training import report_of_curves, titles_of  # noqa: PLC0415
+    from astra_mcp.compose.runs.training import report_of_curves, sections_of  # noqa: PLC0415
 
+    of = None if shows_all else _OVERVIEW
+    num_figures = sum(map(len, sections_of(seen.curves.values(), of=of).values()))
+    path, _, query = address.partition("?")
+    paging = paging_of(request, path, parse_qsl(query), num_figures, _MAX_PLOTS)
     report = report_of_curves(
         seen.curves,
         max_points=_MAX_POINTS_OF_ALL if shows_all else _MAX_POINTS,
-        of=None if shows_all else _OVERVIEW,
+        of=of,
+        begin=paging.begin,
+        max_plots=_MAX_PLOTS,
     )
-    titles = titles_of(seen.curves.values())
+    titles = sections_of(seen.curves.values())
     return _Told(
         report=report if report.sections else None,
         faults=seen.faults,
         mark=seen.mark,
         is_unread=seen.is_unread,
         has_more=shows_all or not set(titles) <= {*_OVERVIEW},
+        paging=paging,
     )
+
+
+def _at_page(address: str, paging: Paging | None) -> str:
+    if paging is None or paging.number == 1:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}page={paging.number}"
 
 
 def _address(together: Mapping[str, KnownRun], *, shows_all: bool, at: str = "") -> str:
