@@ -14,6 +14,8 @@ import pytest
 from astra_mcp.compose.runs.notes import RunKind, note_run
 from astra_mcp.pipeline import ItemStatus, Outcome, StoredItem
 from astra_mcp.report.html.parts import (
+    Bar,
+    BarChart,
     DataColumn,
     DataTable,
     Histogram,
@@ -268,7 +270,15 @@ def runs(served: ServedHome, folder: Path) -> Sequence[str]:
         bins=[(0.1, 2), (0.9, 7)],
         bin_width=0.2,
     )
-    sections = [Section(title="What was played", lead=HOSTILE, parts=[table, rewards])]
+    bars = BarChart(
+        caption=HOSTILE,
+        what=HOSTILE,
+        bars=[Bar(label=label, count=12_345, reference=0.5) for label in (HOSTILE, "w" * 90)],
+        reference=HOSTILE[-90:],
+    )
+    plain = BarChart(caption="How", what="episodes", bars=[Bar(label="w" * 90, count=12_345)])
+    parts = [table, rewards, bars, plain]
+    sections = [Section(title="What was played", lead=HOSTILE, parts=parts)]
     figures = [KeyFigure(label="mean reward", value="0.750")]
     report = Report(title="Rollout", key_figures=figures, sections=sections)
     kind = RunKind.ROLLOUT
@@ -383,6 +393,21 @@ def test_every_view_of_an_episode_fits_is_quiet_and_is_accessible(
     assert faults_of(page, below(served, played)) == []
     assert page.title() != "taken"
     assert seen == []
+    page.context.close()
+
+
+def test_a_long_name_of_what_was_played_breaks_on_a_phone(
+    served: ServedHome, chromium: Any
+) -> None:
+    page, _ = enter(served, chromium, viewport={"width": 390, "height": 844})
+    played = play(served, page)
+    lengthened = "(links) => links.forEach((link) => { link.textContent = 'w'.repeat(300) })"
+    for view in ("", "/trajectory", "/beside", "/beside?with=gold", "/play"):
+        page.goto(f"{played}{view}")
+        source = f"main a[href$='/environments/{ENVIRONMENT}']"
+        assert page.locator(source).count(), view
+        page.eval_on_selector_all(source, lengthened)
+        assert page.evaluate(TOO_WIDE) <= 0, view
     page.context.close()
 
 
