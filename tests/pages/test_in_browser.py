@@ -270,9 +270,15 @@ def runs(served: ServedHome, folder: Path) -> Sequence[str]:
         bins=[(0.1, 2), (0.9, 7)],
         bin_width=0.2,
     )
-    bars = [Bar(label=HOSTILE, count=3, reference=0.5), Bar(label="other", count=1)]
-    kinds = BarChart(caption=HOSTILE, what="questions", bars=bars, reference=HOSTILE)
-    sections = [Section(title="What was played", lead=HOSTILE, parts=[table, rewards, kinds])]
+    bars = BarChart(
+        caption=HOSTILE,
+        what=HOSTILE,
+        bars=[Bar(label=label, count=12_345, reference=0.5) for label in (HOSTILE, "w" * 90)],
+        reference=HOSTILE[-90:],
+    )
+    plain = BarChart(caption="How", what="episodes", bars=[Bar(label="w" * 90, count=12_345)])
+    parts = [table, rewards, bars, plain]
+    sections = [Section(title="What was played", lead=HOSTILE, parts=parts)]
     figures = [KeyFigure(label="mean reward", value="0.750")]
     report = Report(title="Rollout", key_figures=figures, sections=sections)
     kind = RunKind.ROLLOUT
@@ -387,6 +393,21 @@ def test_every_view_of_an_episode_fits_is_quiet_and_is_accessible(
     assert faults_of(page, below(served, played)) == []
     assert page.title() != "taken"
     assert seen == []
+    page.context.close()
+
+
+def test_a_long_name_of_what_was_played_breaks_on_a_phone(
+    served: ServedHome, chromium: Any
+) -> None:
+    page, _ = enter(served, chromium, viewport={"width": 390, "height": 844})
+    played = play(served, page)
+    lengthened = "(links) => links.forEach((link) => { link.textContent = 'w'.repeat(300) })"
+    for view in ("", "/trajectory", "/beside", "/beside?with=gold", "/play"):
+        page.goto(f"{played}{view}")
+        source = f"main a[href$='/environments/{ENVIRONMENT}']"
+        assert page.locator(source).count(), view
+        page.eval_on_selector_all(source, lengthened)
+        assert page.evaluate(TOO_WIDE) <= 0, view
     page.context.close()
 
 

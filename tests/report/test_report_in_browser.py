@@ -1,10 +1,20 @@
 """Reports in a real browser: drawn, quiet, and readable without a script."""
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
-from astra_mcp.report.html.parts import Histogram, LinePlot, Mark, Report, Section, Series
+from astra_mcp.report.html.parts import (
+    Bar,
+    BarChart,
+    Histogram,
+    LinePlot,
+    Mark,
+    Report,
+    Section,
+    Series,
+)
 from astra_mcp.report.html.writing import write_report
 
 from browser import Browser, open_browser
@@ -96,3 +106,24 @@ def test_without_a_script_the_numbers_stand_in_open_tables(browser: Browser, url
     assert browser.evaluate("document.querySelectorAll('canvas').length") == 0
     seen = "[...document.querySelectorAll('table')].map((table) => table.checkVisibility())"
     assert browser.evaluate(seen) == [True, True]
+
+
+def test_long_words_of_bars_break_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    word = "get_the_weight_of_every_ship_" * 4
+    named = BarChart(caption="c", what="calls", bars=[Bar(label=word, count=12_345)])
+    compared = BarChart(
+        caption=word,
+        what=word,
+        bars=[Bar(label=word, count=12_345, reference=0.5), Bar(label=word, count=1)],
+        reference=word,
+    )
+    file = tmp_path / "report.html"
+    sections = [Section(title="S", parts=[named, compared])]
+    write_report(Report(title="T", sections=sections), file)
+    size = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.send("Emulation.setDeviceMetricsOverride", **size)
+    browser.open(file.as_uri())
+    ends = "[...document.querySelectorAll('.bars')].map((each) => each.getBoundingClientRect().right <= 390)"
+    assert browser.evaluate(ends) == [True, True]
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    browser.send("Emulation.clearDeviceMetricsOverride")
