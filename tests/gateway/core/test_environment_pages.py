@@ -21,7 +21,9 @@ class Summary:
     scenario_type: str | None = "Multi-Hop"
     hops: int | None = 3
     family: str | None = "races"
+    num_questions: int = 1
     num_tools: int = 2
+    content_hash: str = "0" * 64
 
 
 @pytest.mark.parametrize(
